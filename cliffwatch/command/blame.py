@@ -57,7 +57,7 @@ def failures_of_programs(run: "Run") -> tuple[Failure, ...]:
     kernel's fault. Programs of the catalogue are not considered.
     """
     own = _own_suites(run)
-    cases = [case.key for case in run.record.plan.cases if case.suite in own]
+    cases = [case.case for case in run.record.plan.cases if case.suite in own]
     return tuple(
         failure for case in cases for failure in (*_failures_of_case(run, case), *_not_printed(run, case))
     )

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.comparing.geomean import means_of
@@ -216,7 +218,7 @@ def _judge_pairs(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> t
         notes = drift_notes(drifts, method.threshold("nothing"))
         for index, row, each, note in zip(family, noisy, decided, notes, strict=True):
             if with_ratios[index]:
-                noted = each if note is None else replace(each, notes=(*each.notes, note))
+                noted = each if note is None else structs.replace(each, notes=(*each.notes, note))
                 judged[index] = judge_layout(noted, row)
             else:
                 judged[index] = judge_without_ratio(each, paired[index][1], method.alpha)
@@ -276,7 +278,7 @@ def _judge_alone(
     screened = _screens(row.base) and _screens(row.head)
     if fit and unfair is None and noisy and screened:
         return None
-    draft = replace(
+    draft = structs.replace(
         blank(row, base.platform or head.platform, mode, method),
         base=row.base.centre(),
         head=row.head.centre(),
@@ -286,10 +288,12 @@ def _judge_alone(
     if unfair is not None:
         verdict, reason = unfair
         notes = tuple(note for note in draft.notes if note.partition(": ")[2] not in reason)
-        return replace(draft, verdict=verdict, reason=reason, notes=notes)
+        return structs.replace(draft, verdict=verdict, reason=reason, notes=notes)
     odd = odd_values(draft, row)
     if odd is None and not screened:
-        return replace(draft, verdict="inconclusive", reason="no boot of the screen has it on both sides")
+        return structs.replace(
+            draft, verdict="inconclusive", reason="no boot of the screen has it on both sides"
+        )
     if odd is not None or noisy:
         return odd
     return judge_exact(draft, row, draft.threshold) if fit else judge_exact_without_ratio(draft, row)

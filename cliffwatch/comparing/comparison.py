@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
-from cliffwatch.samples import Assume, Better, CaseKey, CaseOutcome, Mode
+from cliffwatch.samples import CaseKey, CaseOutcome, Mode
 
 VERDICTS: tuple[Verdict, ...] = (
     "failed",
@@ -50,71 +51,18 @@ def took_turns(warnings: Iterable[str]) -> bool:
     return not any(warning.startswith(NOT_IN_TURNS) for warning in warnings)
 
 
-def _unknown() -> None:
-    """The spread of a side whose boots are not available."""
-
-
 def _no_steps() -> tuple[str, ...]:
-    """The steps to a verdict that was made elsewhere, or to none."""
+    """The steps of a row that has no verdict yet."""
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Base against head for one metric of one case. A value that does not exist is None."""
+class Comparison(ComparisonRow, frozen=True, kw_only=True):
+    """A row whose boots are at hand. Its spreads and steps are computed on demand: few reports show them."""
 
-    case: CaseKey
-    metric: str
-    unit: str
-    better: Better | None
-    assume: Assume
-    primary: bool
-    platform: str | None
-    mode: Mode | None
-    threshold: float
-    """Smallest change that this row reports, a fraction."""
-    interval_level: float | None
-    """Level of the interval from `ci_low` to `ci_high`.
-
-    0.95 for a published change (given that it was published). For an unchanged row, the level that excludes a
-    change of `threshold` (0.9 in one stage). Otherwise 0.99. None if the interval is the repeatability band
-    of a counted value.
-    """
-    n_base: int
-    """Boots of base that have a value."""
-    n_head: int
-    """Boots of head that have a value."""
-    base: float | None
-    """Centre of base; None if it has no value."""
-    head: float | None
-    """Centre of head; None if it has no value."""
-    change: float | None
-    """Fraction of base."""
-    ci_low: float | None
-    """Fraction of base."""
-    ci_high: float | None
-    """Fraction of base."""
-    p: float | None
-    q: float | None
-    """`p` after control over the family; None if no test was made."""
-    mde: float | None
-    """Minimum detectable effect, a fraction; None if unknown."""
-    verdict: Verdict
-    reason: str
-    """Why the verdict was given."""
-    needs: int | None = None
-    """Boots per arm, in all, that would decide an inconclusive row; None if unknown."""
-    notes: tuple[str, ...] = ()
-    """What else a reader should know about the row."""
-    spreads: tuple[Callable[[], float | None], Callable[[], float | None]] = field(
-        default=(_unknown, _unknown), compare=False, repr=False
-    )
-    """Compute the standard deviation over boots of base and of head, as a fraction of the mean.
-
-    Computed on demand, because few rows of a report show them.
-    """
-    explained: Callable[[], tuple[str, ...]] = field(default=_no_steps, compare=False, repr=False)
-    """Computes `steps`. On demand, because few rows of a report show them."""
+    spreads: tuple[Callable[[], float | None], Callable[[], float | None]]
+    """Compute `base_spread` and `head_spread`."""
+    explained: Callable[[], tuple[str, ...]] = _no_steps
+    """Computes `steps`."""
 
     @property
     def base_spread(self) -> float | None:
@@ -126,7 +74,6 @@ class Comparison:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """How the verdict was reached, with the numbers."""
         return self.explained()
 
 
@@ -170,7 +117,7 @@ class ComparisonSet:
     """The report's threshold, a fraction."""
     alpha: float
     """Family-wise error rate."""
-    rows: tuple[Comparison, ...]
+    rows: tuple[ComparisonRow, ...]
     left_out: tuple[CaseOutcome, ...]
     """Cases that neither side was asked to run, with the reason."""
     means: tuple[Mean, ...] = ()
@@ -188,22 +135,22 @@ class ComparisonSet:
     The host may then have drifted between the sides: rows differ between two measurements, not two kernels.
     """
 
-    def primary_rows(self) -> tuple[Comparison, ...]:
+    def primary_rows(self) -> tuple[ComparisonRow, ...]:
         return tuple(row for row in self.rows if row.primary)
 
-    def table_rows(self) -> tuple[Comparison, ...]:
+    def table_rows(self) -> tuple[ComparisonRow, ...]:
         """Primary rows, each followed by its row less the empty loop, if that was measured."""
         return tuple(row for row in self.rows if row.primary or row.metric.endswith(LESS_LOOP))
 
-    def changed_rows(self) -> tuple[Comparison, ...]:
+    def changed_rows(self) -> tuple[ComparisonRow, ...]:
         """Primary rows that report a change."""
         return tuple(row for row in self.primary_rows() if row.verdict in CHANGES)
 
-    def open_rows(self) -> tuple[Comparison, ...]:
+    def open_rows(self) -> tuple[ComparisonRow, ...]:
         """Primary rows whose change does not stand. Every report gives the reason."""
         return tuple(row for row in self.primary_rows() if row.verdict not in DECIDED)
 
-    def headline(self) -> Comparison | None:
+    def headline(self) -> ComparisonRow | None:
         """The row to name first; None without changes.
 
         The largest regression, else the largest improvement, else the largest change that is neither.

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, TROUBLED, Comparison
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, TROUBLED
 from cliffwatch.comparing.thresholds import LIKELY, is_real
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Verdict
 
 _DIGITS = re.compile(r"(\d+)")
@@ -198,12 +199,12 @@ def reported_reach(rows: Iterable[JudgedRow]) -> list[float]:
 class ListedRows:
     """Rows that are listed."""
 
-    rows: Sequence[Comparison]
+    rows: Sequence[ComparisonRow]
     others: str
     """How many rows are not listed, as text; empty if all are."""
 
 
-def list_rows(rows: Sequence[Comparison]) -> ListedRows:
+def list_rows(rows: Sequence[ComparisonRow]) -> ListedRows:
     """All rows except unchanged rows of BPF programs, of which a suite of objects has thousands."""
     kept = [row for row in rows if row.verdict != "unchanged" or row.case.planned == row.case]
     if len(kept) == len(rows):

@@ -179,11 +179,12 @@ def blank(row: Row, platform: str | None, mode: Mode | None, method: Method) -> 
     """The row's comparison before its values are examined: what is compared, and how."""
     traits = row.traits
     return Comparison(
-        case=row.case,
+        suite=row.case.suite,
+        benchmark=row.case.benchmark,
+        params=dict(row.case.params),
         metric=row.metric,
         unit=row.unit,
         better=traits.better,
-        assume=traits.assume,
         primary=traits.primary,
         platform=platform,
         mode=mode,
@@ -202,5 +203,6 @@ def blank(row: Row, platform: str | None, mode: Mode | None, method: Method) -> 
         mde=None,
         verdict="missing",
         reason="",
+        needs=None,
         notes=row.notes,
     )

@@ -6,9 +6,9 @@ Also notes on drift and layouts.
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from cliffwatch.catalogue.directions import is_timed
 from cliffwatch.columns import bad_outcomes_of, outcomes_of

@@ -8,7 +8,7 @@ from msgspec import Meta
 from cliffwatch.formats.code.functions import CaseFunctionsRecord
 from cliffwatch.formats.values import Count, OfCase, OutcomeRecord, Part
 from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
-from cliffwatch.samples import Better, Mode
+from cliffwatch.samples import Assume, Better, Mode
 
 FORMAT: Final = "cliffwatch-comparison"
 FORMAT_VERSION: Final = 1
@@ -72,6 +72,29 @@ class ComparisonRow(OfCase, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     primary: bool
     same_code: bool | None = None
+
+    @property
+    def assume(self) -> Assume:
+        """Counted values are exact: they have a band, and no interval with a level."""
+        return "exact" if self.interval_level is None else "nothing"
+
+    @property
+    def base_spread(self) -> float | None:
+        """Standard deviation over the boots of base, as a fraction of the mean; None if unknown.
+
+        Documents have no spreads and no steps, see `cliffwatch.comparing.comparison.Comparison`.
+        """
+        return None
+
+    @property
+    def head_spread(self) -> float | None:
+        """The same of head."""
+        return None
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """How the verdict was reached, with the numbers; empty if unknown."""
+        return ()
 
 
 class ComparisonSummary(Part, frozen=True, kw_only=True):

@@ -178,7 +178,7 @@ def plan_order(record: RunRecord) -> dict[CaseKey, int]:
 
     Reports use this order; each boot runs its cases in another one.
     """
-    return {case.key: index for index, case in enumerate(record.plan.cases)}
+    return {case.case: index for index, case in enumerate(record.plan.cases)}
 
 
 def _read_boot(folder: Path, order: Mapping[CaseKey, int]) -> tuple[str, Boot] | Failure:
@@ -213,7 +213,7 @@ class _Cases:
         self._known: dict[tuple[str, str, tuple[tuple[str, str], ...]], CaseKey] = {}
 
     def of(self, row: OfCase) -> CaseKey:
-        key = row.key
+        key = row.case
         return self._known.setdefault(key, key)
 
 

@@ -112,7 +112,7 @@ class OfCase(Part, frozen=True, kw_only=True):
             refuse_lines((self.suite, self.benchmark, *self.params))
 
     @property
-    def key(self) -> CaseKey:
+    def case(self) -> CaseKey:
         return CaseKey(self.suite, self.benchmark, tuple(self.params.items()))
 
 
@@ -124,7 +124,7 @@ class OutcomeRecord(OfCase, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> CaseOutcome:
-        return CaseOutcome(case=self.key, status=self.status, reason=self.reason)
+        return CaseOutcome(case=self.case, status=self.status, reason=self.reason)
 
 
 def outcome_record(outcome: CaseOutcome) -> OutcomeRecord:

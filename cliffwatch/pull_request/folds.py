@@ -7,7 +7,7 @@ from itertools import accumulate, groupby, takewhile
 from typing import Any
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, text_lines
-from cliffwatch.comparing.comparison import CHANGES, Comparison
+from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.comparing.ordering import detectable
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
@@ -132,7 +132,7 @@ def _failed_rows(progress: Measured) -> list[str]:
     ]
     if progress.context.failures:
         rows = [row for row in rows if row.verdict == "invalid"]
-    reasons: dict[tuple[str, str], list[Comparison]] = {}
+    reasons: dict[tuple[str, str], list[ComparisonRow]] = {}
     for row in rows:
         reasons.setdefault((row.verdict, row.reason), []).append(row)
     lines = []
@@ -194,7 +194,7 @@ def _why_left_out(outcome: CaseOutcome) -> tuple[str, str]:
     return "unchanged build" if outcome.status == "unchanged-build" else "not run", outcome.reason
 
 
-def _describe_inconclusive(names: Sequence[str], row: Comparison) -> str:
+def _describe_inconclusive(names: Sequence[str], row: ComparisonRow) -> str:
     return (
         f"{figures.shorten_names(names, code)}:"
         f" {figures.mark_verdict(row.verdict)}{', ' + code(row.reason) if row.reason else ''}"

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from cliffwatch.comparing.attribution.blocks import of_row
 from cliffwatch.comparing.attribution.cause import name_causes
-from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, Comparison, ComparisonSet, size_of
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, ComparisonSet, size_of
 from cliffwatch.comparing.ordering import CHANGED, COUNTED, JudgedRow, detectable
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.parsers.per_operation import nanoseconds
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
@@ -110,17 +111,14 @@ class _OnOneTarget:
     suite: str
     benchmark: str
     verdict: str
-    cells: tuple[Comparison]
+    cells: tuple[ComparisonRow]
 
 
 def answer_set(
     compared: ComparisonSet, context: ReportContext = NO_CONTEXT, marked: Callable[[str], str] = str
 ) -> Answer:
     """Answers for two arms. `marked` formats names and errors, which are a tree's own text."""
-    rows = [
-        _OnOneTarget(row.case.suite, row.case.benchmark, row.verdict, (row,))
-        for row in compared.primary_rows()
-    ]
+    rows = [_OnOneTarget(row.suite, row.benchmark, row.verdict, (row,)) for row in compared.primary_rows()]
     return write_answer(
         rows,
         Circumstances(

@@ -8,9 +8,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from cliffwatch.comparing.attribution.blocks import function_blocks
-from cliffwatch.comparing.comparison import TROUBLED, Comparison, ComparisonSet, size_of
+from cliffwatch.comparing.comparison import TROUBLED, ComparisonSet, size_of
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import ReportContext, describe_measurement
@@ -53,7 +54,7 @@ def _write(lines: Sequence[str]) -> str:
     return visible("\n".join(line.rstrip() for line in lines) + "\n")
 
 
-def _table(rows: Sequence[Comparison], room: int) -> list[str]:
+def _table(rows: Sequence[ComparisonRow], room: int) -> list[str]:
     """Returns the rows in at most `room` lines. Without room for all, the largest changes."""
     for count in range(len(rows), 0, -1):
         kept = set(map(id, sorted(rows, key=lambda row: -size_of(row))[:count]))
@@ -66,9 +67,9 @@ def _table(rows: Sequence[Comparison], room: int) -> list[str]:
     return lines
 
 
-def _rows(rows: Sequence[Comparison]) -> Iterator[str]:
+def _rows(rows: Sequence[ComparisonRow]) -> Iterator[str]:
     """Yields a heading per metric, a line per benchmark and a line per row."""
-    by_metric: dict[str, dict[str, list[Comparison]]] = {}
+    by_metric: dict[str, dict[str, list[ComparisonRow]]] = {}
     for row in rows:
         measure = figures.measure(row.metric, row.unit, row.better)
         by_metric.setdefault(measure, {}).setdefault(row.case.benchmark, []).append(row)
@@ -83,7 +84,7 @@ def _rows(rows: Sequence[Comparison]) -> Iterator[str]:
             yield from (_row(row, f"  {figures.parameters(row.case, '')}") for row in same)
 
 
-def _row(row: Comparison, name: str) -> str:
+def _row(row: ComparisonRow, name: str) -> str:
     change = figures.change(row).replace(" ", "")
     return cut(f"{_short(name, _NAME):<{_NAME}}{_fits(row.base)}{_fits(row.head)} {change:>11}")
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from cliffwatch.comparing.attribution.blocks import code_of_arm
 from cliffwatch.comparing.attribution.images import code_sentence
 from cliffwatch.comparing.attribution.profiles import profile_lines
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.samples import CONTROL, Arm, CaseKey, Mode
 from cliffwatch.shell_lines import repeat_command
 from cliffwatch.trees.addresses import without_credentials
@@ -102,7 +103,7 @@ def with_functions(context: ReportContext, compared: Sequence[ComparisonSet]) ->
     differ = any(image.functions or image.programs for image in images.values())
     counted_ones = [each for each in compared if each.mode == "icount" and (differ or each.changed_rows())]
     functions = functions_of_run(folder, counted_ones, images) if counted_ones else {}
-    case_code = {} if code is None else {each.key: each.code for each in code.cases}
+    case_code = {} if code is None else {each.case: each.code for each in code.cases}
     return replace(
         context, functions=functions, images=images, profile=profile_of_run(folder), case_code=case_code
     )
@@ -193,7 +194,7 @@ def code_sentences(compared: ComparisonSet, context: ReportContext) -> tuple[str
     return () if image is None else (f"{code_sentence(image)}.",)
 
 
-def executes_same_code(compared: ComparisonSet, context: ReportContext, row: Comparison) -> bool | None:
+def executes_same_code(compared: ComparisonSet, context: ReportContext, row: ComparisonRow) -> bool | None:
     """True if base and head execute the same code in the row's case; None if the run has no digests of it."""
     digests = context.case_code.get(row.case.planned)
     return same_code(digests, compared.base.name, digests, compared.head.name)

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from cliffwatch.comparing.attribution.blocks import block_of, of_row, text_lines
 from cliffwatch.comparing.attribution.programs import program_blocks, program_lines
-from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext, executes_same_code
 from cliffwatch.reports.styles import visible
 from cliffwatch.samples import CaseKey
@@ -37,7 +38,7 @@ def matches(case: CaseKey, pattern: str) -> bool:
     return fnmatch.fnmatchcase(name, pattern if "*" in pattern else f"*{pattern}*")
 
 
-def _code(compared: ComparisonSet, context: ReportContext, row: Comparison) -> Iterator[str]:
+def _code(compared: ComparisonSet, context: ReportContext, row: ComparisonRow) -> Iterator[str]:
     """Says whether both sides execute the same code, according to its digests."""
     same = executes_same_code(compared, context, row)
     if same is not None:
@@ -54,7 +55,7 @@ def _code(compared: ComparisonSet, context: ReportContext, row: Comparison) -> I
         )
 
 
-def _functions(compared: ComparisonSet, context: ReportContext, row: Comparison) -> Iterator[str]:
+def _functions(compared: ComparisonSet, context: ReportContext, row: ComparisonRow) -> Iterator[str]:
     found = of_row(compared, context.functions, row) if context.functions else None
     if found is None:
         return
@@ -68,15 +69,15 @@ def _functions(compared: ComparisonSet, context: ReportContext, row: Comparison)
             yield from (f"    {line}" for line in each.difference)
 
 
-def _programs(compared: ComparisonSet, context: ReportContext, row: Comparison) -> Iterator[str]:
+def _programs(compared: ComparisonSet, context: ReportContext, row: ComparisonRow) -> Iterator[str]:
     """Lists the BPF programs of the case whose code differs, below its primary metrics, changed or not."""
     if row.primary:
         yield from program_lines(program_blocks(context.images.get(compared.head.name), row.case))
 
 
-def _explain_row(row: Comparison) -> list[str]:
+def _explain_row(row: ComparisonRow) -> list[str]:
     what = row.unit if row.metric == row.unit else f"{row.metric} in {row.unit}"
-    head = f"{row.case.suite}/{row.case}  {what}: {row.verdict}"
+    head = f"{row.suite}/{row.case}  {what}: {row.verdict}"
     steps = row.steps or (row.reason,)
     lines = [f"  {number}. {step}" for number, step in enumerate(steps, start=1)]
     return [head, *lines, *(f"  also: {note}" for note in row.notes)]

@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from cliffwatch.comparing.comparison import CHANGES, DECIDED, LESS_LOOP, Comparison
+from cliffwatch.comparing.comparison import CHANGES, DECIDED, LESS_LOOP
 from cliffwatch.comparing.ordering import is_beyond_noise, is_likely
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Control, Mean, Verdict
 from cliffwatch.parsers.per_operation import nanoseconds, rate_of
 from cliffwatch.samples import CaseKey, Mode
@@ -82,14 +83,14 @@ def percent(fraction: float | None) -> str:
     return f"{fraction:+.{digits}%}".replace("%", " %")
 
 
-def change(row: Comparison) -> str:
+def change(row: ComparisonRow) -> str:
     """Returns the change of a row; `~` within the noise; both values if the change has no percentage."""
     if row.change is None:
         return step(row) if row.verdict in CHANGES else "-"
     return percent(row.change) if is_beyond_noise(row) else NOT_SIGNIFICANT
 
 
-def signed_change(row: Comparison) -> str:
+def signed_change(row: ComparisonRow) -> str:
     """Returns the change, after the sign of a verdict that leaves it undecided: `? +1.09 %`."""
     return change(row) if row.verdict in DECIDED else f"{SIGNS[row.verdict]} {change(row)}"
 
@@ -99,7 +100,7 @@ def step(row: RowWithValues) -> str:
     return " -> ".join("-" if number is None else f"{number:.4g}" for number in (row.base, row.head))
 
 
-def marked_change(row: Comparison) -> str:
+def marked_change(row: ComparisonRow) -> str:
     """Returns the change of a decided row, else the sign of its verdict.
 
     For formats without a verdict column.
@@ -112,22 +113,22 @@ def mark_verdict(verdict: Verdict) -> str:
     return f"{SIGNS[verdict]} {verdict}".strip()
 
 
-def verdict_word(row: Comparison) -> str:
+def verdict_word(row: ComparisonRow) -> str:
     """Returns `likely` for a likely row (see `ordering.is_likely`), else its verdict."""
     return "likely" if is_likely(row) else row.verdict
 
 
-def explain_inconclusive(row: Comparison) -> str:
+def explain_inconclusive(row: ComparisonRow) -> str:
     """Says why a row is undecided: `? inconclusive: about 40 boots per kernel would decide (22 to 73)`."""
     return f"{mark_verdict(row.verdict)}: {row.reason}" if row.reason else mark_verdict(row.verdict)
 
 
-def undecided_cases(rows: Sequence[Comparison]) -> Iterator[tuple[str, Comparison]]:
+def undecided_cases(rows: Sequence[ComparisonRow]) -> Iterator[tuple[str, ComparisonRow]]:
     """Yields the undecided rows, grouped by case and reason: the case and the first row of the group.
 
     The case's name includes the metrics unless all of its rows are in the group.
     """
-    alike: dict[tuple[CaseKey, str, str], list[Comparison]] = {}
+    alike: dict[tuple[CaseKey, str, str], list[ComparisonRow]] = {}
     of_case = Counter(row.case for row in rows)
     for row in rows:
         if row.verdict not in DECIDED:
@@ -137,9 +138,9 @@ def undecided_cases(rows: Sequence[Comparison]) -> Iterator[tuple[str, Compariso
         yield str(case) if alone else f"{case} {', '.join(row.metric for row in group)}", group[0]
 
 
-def shared_reasons(rows: Sequence[Comparison]) -> list[tuple[list[str], Comparison]]:
+def shared_reasons(rows: Sequence[ComparisonRow]) -> list[tuple[list[str], ComparisonRow]]:
     """Groups the undecided cases by reason: their names and the first row."""
-    alike: dict[tuple[str, str], tuple[list[str], Comparison]] = {}
+    alike: dict[tuple[str, str], tuple[list[str], ComparisonRow]] = {}
     for name, row in undecided_cases(rows):
         alike.setdefault((row.verdict, row.reason), ([], row))[0].append(name)
     return list(alike.values())
@@ -151,7 +152,7 @@ def shorten_names(cases: Sequence[str], marked: Callable[[str], str] = str) -> s
     return ", ".join(map(marked, cases[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
-def name_rows(rows: Sequence[Comparison]) -> Mapping[tuple[CaseKey, str], str]:
+def name_rows(rows: Sequence[ComparisonRow]) -> Mapping[tuple[CaseKey, str], str]:
     """Names each row by its case, with the metric if the case has several rows."""
     of_case = Counter(row.case for row in rows)
     return {
@@ -193,18 +194,18 @@ def measure(metric: str, unit: str, better: str | None = None) -> str:
     return f"{named}, {better} is better" if better else named
 
 
-def interval(row: Comparison) -> str:
+def interval(row: ComparisonRow) -> str:
     if row.ci_low is None or row.ci_high is None:
         return "-"
     return f"{percent(row.ci_low)} .. {percent(row.ci_high)}"
 
 
-def detectable(row: Comparison) -> str:
+def detectable(row: ComparisonRow) -> str:
     """Formats the minimum detectable effect of a row."""
     return "-" if row.mde is None else f"{row.mde:.2%}".replace("%", " %")
 
 
-def counts(row: Comparison) -> str:
+def counts(row: ComparisonRow) -> str:
     return str(row.n_base) if row.n_base == row.n_head else f"{row.n_base}/{row.n_head}"
 
 

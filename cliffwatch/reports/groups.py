@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.ordering import COUNTED, FOLDED, ListedRows, list_rows
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import word_of
 
@@ -38,14 +38,14 @@ class RowGroup:
     """Members of COLUMNS that differ between rows."""
 
 
-def group_rows(rows: Sequence[Comparison], *, all_metrics: bool, thresholds: bool) -> Iterator[RowGroup]:
+def group_rows(rows: Sequence[ComparisonRow], *, all_metrics: bool, thresholds: bool) -> Iterator[RowGroup]:
     """Yields the groups: failures, then changes.
 
     `all_metrics` lists every row. `thresholds` is True if rows of the report have different thresholds.
     """
-    groups: dict[tuple[str, str, str, str, str | None], list[Comparison]] = {}
+    groups: dict[tuple[str, str, str, str, str | None], list[ComparisonRow]] = {}
     for row in rows:
-        key = (figures.verdict_word(row), row.case.suite, row.metric, row.unit, row.better)
+        key = (figures.verdict_word(row), row.suite, row.metric, row.unit, row.better)
         groups.setdefault(key, []).append(row)
     for (verdict, suite, metric, unit, better), same in sorted(
         groups.items(), key=lambda each: _VERDICTS.index(each[0][0])
@@ -70,7 +70,7 @@ def group_rows(rows: Sequence[Comparison], *, all_metrics: bool, thresholds: boo
 _DIFFERS = "differs"
 
 
-def _fact(name: str, rows: Sequence[Comparison]) -> str:
+def _fact(name: str, rows: Sequence[ComparisonRow]) -> str:
     """Returns what all rows share, or `_DIFFERS`. Counted rows share the widest of their intervals."""
     if name == "interval" and len(rows) > 1 and all(row.interval_level is None for row in rows):
         widths = [
@@ -83,7 +83,7 @@ def _fact(name: str, rows: Sequence[Comparison]) -> str:
     return facts.pop() if len(facts) == 1 else _DIFFERS
 
 
-def cell_of(name: str, row: Comparison) -> str:
+def cell_of(name: str, row: ComparisonRow) -> str:
     """Returns a row's text in one of COLUMNS."""
     match name:
         case "n":

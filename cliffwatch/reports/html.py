@@ -78,7 +78,7 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
     answer = answer_set(compared, context)
     return {
         "compared": compared,
-        "suites": [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
+        "suites": [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.suite)],
         "shared": [f"{', '.join(cases)}: {figures.explain_inconclusive(row)}" for cases, row in shared],
         "below": {(row.verdict, row.reason) for _, row in shared},
         "sweep_lines": list(sweep_lines(compared.sweeps)),

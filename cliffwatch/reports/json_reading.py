@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
+from cliffwatch.comparing.comparison import ComparisonSet, SideFacts, took_turns
 from cliffwatch.formats.comparison import ComparisonDocument, ComparisonRow, ComparisonSummary, SideRecord
-from cliffwatch.formats.values import copy_fields
-from cliffwatch.samples import Assume
 
 
 def comparison_set_of(summary: ComparisonSummary, rows: Sequence[ComparisonRow]) -> ComparisonSet:
@@ -42,7 +40,7 @@ def _set(summary: ComparisonSummary, head: SideRecord, rows: Sequence[Comparison
         mode=measured.mode,
         notable=summary.notable,
         alpha=summary.alpha or 0.0,
-        rows=tuple(map(_comparison, rows)),
+        rows=tuple(rows),
         left_out=tuple(each.outcome for each in summary.left_out),
         means=summary.means,
         control=summary.control,
@@ -54,8 +52,3 @@ def _set(summary: ComparisonSummary, head: SideRecord, rows: Sequence[Comparison
 
 def _side(side: SideRecord) -> SideFacts:
     return SideFacts(name=side.name, label=side.label, facts=side.facts, boots=side.boots)
-
-
-def _comparison(row: ComparisonRow) -> Comparison:
-    assume: Assume = "exact" if row.interval_level is None else "nothing"
-    return copy_fields(Comparison, row, case=row.key, assume=assume)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from cliffwatch.comparing.attribution.blocks import rows_with_functions
 from cliffwatch.comparing.attribution.changes import CaseFunctions
-from cliffwatch.comparing.comparison import METHOD_VERSION, Comparison, ComparisonSet, SideFacts
+from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet, SideFacts
 from cliffwatch.formats.code.functions import CaseFunctionsRecord, FunctionRecord, MoveRecord
 from cliffwatch.formats.comparison import (
     FORMAT,
@@ -81,13 +81,13 @@ def _document(
     )
 
 
-def _functions(row: Comparison, arm: str, found: CaseFunctions) -> CaseFunctionsRecord:
+def _functions(row: ComparisonRow, arm: str, found: CaseFunctions) -> CaseFunctionsRecord:
     return copy_fields(
         CaseFunctionsRecord,
         found,
-        suite=row.case.suite,
-        benchmark=row.case.benchmark,
-        params=dict(row.case.params),
+        suite=row.suite,
+        benchmark=row.benchmark,
+        params=row.params,
         metric=row.metric,
         arm=arm,
         explained=found.explained,
@@ -107,14 +107,6 @@ def _side(name: str, side: SideFacts) -> SideRecord:
     return SideRecord(name=name, label=label, boots=side.boots, facts=dict(side.facts))
 
 
-def comparison_row(row: Comparison, arm: str = "head", *, same_code: bool | None = None) -> ComparisonRow:
-    """Converts a row to the form of documents, the service and its pages."""
-    return copy_fields(
-        ComparisonRow,
-        row,
-        suite=row.case.suite,
-        benchmark=row.case.benchmark,
-        params=dict(row.case.params),
-        arm=arm,
-        same_code=same_code,
-    )
+def comparison_row(row: ComparisonRow, arm: str = "head", *, same_code: bool | None = None) -> ComparisonRow:
+    """Names the row's arm, and leaves out what only this process knows of its boots."""
+    return copy_fields(ComparisonRow, row, arm=arm, same_code=same_code)

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.ordering import is_likely
 from cliffwatch.comparing.thresholds import MEAN_LEVEL
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Mean
 from cliffwatch.reports import figures
 
 _BAND = "run-to-run noise of equal kernels"
 
 
-def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[str]:
+def legend(rows: Sequence[ComparisonRow], means: Sequence[Mean] = ()) -> Iterator[str]:
     """Yields sentences on the figures and signs that occur in these rows."""
     judged = [row for row in rows if row.change is not None]
     if judged:
@@ -31,12 +31,12 @@ def legend(rows: Sequence[Comparison], means: Sequence[Mean] = ()) -> Iterator[s
         )
 
 
-def thresholds_differ(rows: Sequence[Comparison]) -> bool:
+def thresholds_differ(rows: Sequence[ComparisonRow]) -> bool:
     """True if the rows of a report have different thresholds, so that each row must show its own."""
     return len({row.threshold for row in rows if row.change is not None}) > 1
 
 
-def describe_threshold(row: Comparison, usual: float) -> str | None:
+def describe_threshold(row: ComparisonRow, usual: float) -> str | None:
     """Says a row's threshold: `noisy: not reported below 1 %`. None if the row has the usual threshold.
 
     For formats without a threshold column.
@@ -47,7 +47,7 @@ def describe_threshold(row: Comparison, usual: float) -> str | None:
     return f"{kind}: not reported below {figures.size(row.threshold)}"
 
 
-def _intervals(rows: Sequence[Comparison], means: Sequence[Mean]) -> str:
+def _intervals(rows: Sequence[ComparisonRow], means: Sequence[Mean]) -> str:
     levels = {row.interval_level for row in rows}
     noisy = _confidence(sorted({level for level in levels if level is not None}, reverse=True))
     if None not in levels:
@@ -71,7 +71,7 @@ def _confidence(levels: Sequence[float]) -> str:
     return f"{100 * levels[0]:.3g} % confidence, {lower} % where that rules out a change of the threshold"
 
 
-def _thresholds(rows: Sequence[Comparison]) -> str:
+def _thresholds(rows: Sequence[ComparisonRow]) -> str:
     """Says which changes are not reported; both thresholds if counted and noisy rows have different ones."""
     counted, noisy = (
         {row.threshold for row in rows if (row.interval_level is None) == kind} for kind in (True, False)

@@ -13,9 +13,10 @@ from itertools import groupby
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases
 from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
-from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import (
@@ -160,11 +161,11 @@ def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
         yield f"{escape_markdown(note)}  "
 
 
-def _fold_rows(text: str, rows: Sequence[Comparison]) -> str:
+def _fold_rows(text: str, rows: Sequence[ComparisonRow]) -> str:
     """Appends all rows in folds, one per suite, as long as there is room."""
     parts, left, differ = [text], 0, thresholds_differ(rows)
     room = LONGEST - length(text)
-    for suite, group in groupby(rows, key=lambda row: row.case.suite):
+    for suite, group in groupby(rows, key=lambda row: row.suite):
         of_suite = list(group)
         tables = group_rows(of_suite, all_metrics=True, thresholds=differ)
         body = "\n\n".join("\n".join(_table(each)) for each in tables)

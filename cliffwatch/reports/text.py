@@ -6,10 +6,11 @@ from itertools import groupby
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases, text_lines
 from cliffwatch.comparing.attribution.profiles import PROFILE_TITLE
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.ordering import is_beyond_noise, is_likely
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import (
@@ -148,7 +149,7 @@ def _padded(cell: Cell, width: int, styles: Styles, *, right: bool) -> str:
     return f"{blanks}{styled}" if right else f"{styled}{blanks}"
 
 
-def _cells(row: Comparison, columns: Sequence[str]) -> tuple[Cell, ...]:
+def _cells(row: ComparisonRow, columns: Sequence[str]) -> tuple[Cell, ...]:
     return (
         (plain(f"    {_name(row)}"), None),
         (figures.value(row.base), None),
@@ -158,24 +159,24 @@ def _cells(row: Comparison, columns: Sequence[str]) -> tuple[Cell, ...]:
     )
 
 
-def _title(row: Comparison) -> str:
+def _title(row: ComparisonRow) -> str:
     """Returns the title above rows: their benchmark, or the BPF object whose programs they are."""
     planned = row.case.planned
     return row.case.benchmark if planned == row.case else str(planned)
 
 
-def _name(row: Comparison) -> str:
+def _name(row: ComparisonRow) -> str:
     """Returns the name of a row below its title."""
     return row.case.params[-1][1] if row.case.planned != row.case else figures.parameters(row.case, "")
 
 
-def _without_value(rows: Sequence[Comparison], listed: Sequence[Comparison]) -> list[str]:
+def _without_value(rows: Sequence[ComparisonRow], listed: Sequence[ComparisonRow]) -> list[str]:
     """Counts the cases of an arm that failed as a whole. Their reason is its failure."""
     cases = {row.case for row in rows} - {row.case for row in listed}
     return ["", f"{count_noun(len(cases), 'case')} without a value"] if cases else []
 
 
-def _explanations(rows: Sequence[Comparison]) -> list[str]:
+def _explanations(rows: Sequence[ComparisonRow]) -> list[str]:
     shared = sorted(figures.shared_reasons(rows), key=lambda each: not is_likely(each[1]))
     told = [(cases, f"{row.verdict}: {row.reason}") for cases, row in shared if row.reason]
     notes: dict[str, dict[str, None]] = {}
@@ -233,7 +234,7 @@ def _means(compared: ComparisonSet) -> Iterator[str]:
         yield f"geometric mean of {mean.metric}: {figures.mean(mean)} over {count_noun(mean.rows, 'row')}"
 
 
-def _method(compared: ComparisonSet, rows: Sequence[Comparison], context: ReportContext) -> Iterable[str]:
+def _method(compared: ComparisonSet, rows: Sequence[ComparisonRow], context: ReportContext) -> Iterable[str]:
     if compared.control is not None:
         yield figures.control(compared.control)
     if compared.mode is not None:

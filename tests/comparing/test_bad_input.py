@@ -13,9 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.thresholds import Method
 from cliffwatch.failure import Failure
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.parsers.received.opening import read_text
 from cliffwatch.parsers.received.unpacking import LARGEST_BYTES
 from cliffwatch.reports.context import NO_CONTEXT
@@ -26,13 +27,13 @@ from cliffwatch.samples import Arm
 APART = Method(one_run=False)
 
 
-def compared_rows(sides: Sequence[Arm]) -> tuple[Comparison, ...]:
+def compared_rows(sides: Sequence[Arm]) -> tuple[ComparisonRow, ...]:
     compared = compare(*sides, noisy, APART)
     assert isinstance(compared, ComparisonSet)
     return compared.rows
 
 
-def told(base: list[float], head: list[float], method: Method = APART) -> Comparison:
+def told(base: list[float], head: list[float], method: Method = APART) -> ComparisonRow:
     compared = compare(arm("base", {SEQ_GET: base}), arm("head", {SEQ_GET: head}), noisy, method)
     assert isinstance(compared, ComparisonSet)
     (row,) = compared.rows

@@ -7,14 +7,15 @@ import pytest
 from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.comparing.thresholds import COUNTED, NOISY, Method
 from cliffwatch.failure import Failure
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.samples import CaseKey, CaseOutcome, MetricTraits
 
 
-def only(compared: ComparisonSet | Failure) -> Comparison:
+def only(compared: ComparisonSet | Failure) -> ComparisonRow:
     assert isinstance(compared, ComparisonSet)
     (row,) = compared.rows
     return row

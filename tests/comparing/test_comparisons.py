@@ -10,10 +10,11 @@ import pytest
 from arms import CONTROL, INT_GET, SEQ_GET, arm, exact, noisy
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.loops.overhead import compare_less
 from cliffwatch.comparing.thresholds import Method
 from cliffwatch.failure import Failure
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.samples import Arm, CaseKey, CaseOutcome
 from cliffwatch.stats.stages import Look, Stages
 
@@ -31,7 +32,7 @@ def compared_set(answer: ComparisonSet | Failure) -> ComparisonSet:
     return answer
 
 
-def row_of(compared: ComparisonSet, case: CaseKey) -> Comparison:
+def row_of(compared: ComparisonSet, case: CaseKey) -> ComparisonRow:
     return next(row for row in compared.rows if row.case == case)
 
 

@@ -9,7 +9,8 @@ import pytest
 from arms import INT_GET, SEQ_GET, arm
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.samples import Arm, CaseKey, MetricTraits, Mode
 
 LOOP = CaseKey(SEQ_GET.suite, "seq-get-empty-loop", SEQ_GET.params)
@@ -30,7 +31,7 @@ def compared(base: Arm, head: Arm, traits: object = exact) -> ComparisonSet:
     return answer
 
 
-def less_loop(base: Arm, head: Arm, traits: object = exact) -> Comparison:
+def less_loop(base: Arm, head: Arm, traits: object = exact) -> ComparisonRow:
     (row,) = [row for row in compared(base, head, traits).rows if row.metric.endswith("-less-loop")]
     return row
 

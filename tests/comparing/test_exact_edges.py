@@ -6,14 +6,15 @@ import pytest
 from arms import SEQ_GET, arm
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.thresholds import Method
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.samples import MetricTraits
 
 
 def judged(
     base: list[float], head: list[float], *, repeatability: float = 0.0, threshold: float = 0.002
-) -> Comparison:
+) -> ComparisonRow:
     def traits(*_: object) -> MetricTraits:
         return MetricTraits(better="lower", assume="exact", repeatability=repeatability)
 

@@ -9,7 +9,8 @@ import pytest
 from arms import INT_GET, SEQ_GET, arm, noisy
 
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.samples import CaseOutcome
 
 BOOTS = 21
@@ -31,7 +32,7 @@ def judged(base: Sequence[float], head: Sequence[float]) -> ComparisonSet:
     return compared
 
 
-def first(base: Sequence[float], head: Sequence[float]) -> Comparison:
+def first(base: Sequence[float], head: Sequence[float]) -> ComparisonRow:
     return judged(base, head).rows[0]
 
 

@@ -13,8 +13,9 @@ from click.testing import CliRunner, Result
 from cliffwatch.command.main import main
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.compare_run import Sides, with_fresh_boots
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.samples import Arm, CaseKey
 
 
@@ -27,7 +28,7 @@ def measured(name: str, seed: int, boots: int, slower: dict[CaseKey, float]) -> 
     return arm(name, values, mode="walltime")
 
 
-def rows(sides: Sides | Failure) -> dict[CaseKey, Comparison]:
+def rows(sides: Sides | Failure) -> dict[CaseKey, ComparisonRow]:
     assert isinstance(sides, Sides)
     compared = compare(sides.base, sides.head, noisy, sides.method())
     assert isinstance(compared, ComparisonSet)

@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 from cliffwatch.command.main import main
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.formats.comparison import ComparisonRow
 
 
-def judged(base: Sequence[float], head: Sequence[float], step: float) -> Comparison:
+def judged(base: Sequence[float], head: Sequence[float], step: float) -> ComparisonRow:
     compared = compare(
         arm("base", {SEQ_GET: base}, mode="walltime", resolution=step),
         arm("head", {SEQ_GET: head}, mode="walltime", resolution=step),

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from cliffwatch.command.compare import compare as command
 from cliffwatch.comparing.compare import compare
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.samples import Arm, CaseKey, MetricTraits
 
 OUTSIDE = Path(__file__).parents[1] / "data/outside/zero-base"
@@ -33,7 +34,7 @@ def counts(values: list[float], name: str, *, unit: str = "drops", resolution: f
 
 def judged(
     base: list[float], head: list[float], assume: str = "nothing", resolution: float = 0.0
-) -> Comparison:
+) -> ComparisonRow:
     def traits(*_: object) -> MetricTraits:
         return MetricTraits(better="lower", assume="exact" if assume == "exact" else "nothing")
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts
+from cliffwatch.comparing.comparison import ComparisonSet, SideFacts
 from cliffwatch.failure import Failure
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Control
 from cliffwatch.pull_request.state import (
     Booting,
@@ -51,7 +52,7 @@ STEP = "correct it and push: the new head is measured by itself"
 
 def row(
     benchmark: str, change: float | None, verdict: str, *, mode: Mode = "walltime", **more: Any
-) -> Comparison:
+) -> ComparisonRow:
     """A row of a benchmark in nanoseconds; `params` as a mapping, `half` is half the width of
     the interval.
     """
@@ -59,11 +60,12 @@ def row(
     half: float = more.pop("half", 0.0005 if mode == "icount" else 0.007)
     base = more.pop("base", 185.77)
     values = {
-        "case": CaseKey(more.pop("suite", "local-storage"), benchmark, tuple(params.items())),
+        "suite": "local-storage",
+        "benchmark": benchmark,
+        "params": params,
         "metric": "hits-latency",
         "unit": "ns/op",
         "better": "lower",
-        "assume": "exact" if mode == "icount" else "nothing",
         "primary": True,
         "platform": "emulated-x86-64" if mode == "icount" else "amd-rome",
         "mode": mode,
@@ -81,11 +83,13 @@ def row(
         "mde": None if change is None else 0.009,
         "verdict": verdict,
         "reason": "",
+        "needs": None,
+        "notes": (),
     }
-    return Comparison(**{**values, **more})
+    return ComparisonRow(**{**values, **more})
 
 
-def compared(*rows: Comparison, **more: Any) -> ComparisonSet:
+def compared(*rows: ComparisonRow, **more: Any) -> ComparisonSet:
     mode: Mode = rows[0].mode or "walltime" if rows else "walltime"
     facts = {"commit": "0" * 40, "compiler": "gcc 12.2.0", "microcode": "0x830107c"}
     control = Control(rows=12, published=0, largest=0.0061) if mode == "walltime" else None
@@ -139,14 +143,14 @@ SEQ, INT, CONTROL = (
 )
 
 
-def maps(benchmark: str, changes: Mapping[int, tuple[float, str]], **more: Any) -> list[Comparison]:
+def maps(benchmark: str, changes: Mapping[int, tuple[float, str]], **more: Any) -> list[ComparisonRow]:
     return [
         row(benchmark, change, verdict, params={"nr_maps": str(count)}, **more)
         for count, (change, verdict) in changes.items()
     ]
 
 
-def calm() -> list[Comparison]:
+def calm() -> list[ComparisonRow]:
     counts = (1, 10, 16, 17, 24, 32, 100)
     return [
         *maps(SEQ, dict.fromkeys(counts, (0.0012, "unchanged"))),
@@ -155,11 +159,11 @@ def calm() -> list[Comparison]:
     ]
 
 
-def regressed(size: float = 0.0481, **more: Any) -> list[Comparison]:
+def regressed(size: float = 0.0481, **more: Any) -> list[ComparisonRow]:
     return [row(SEQ, size, "regression", params={"nr_maps": "16"}, **more), *calm()[3:]]
 
 
-def mixed() -> list[Comparison]:
+def mixed() -> list[ComparisonRow]:
     falling = {1: (0.001, "unchanged"), 10: (0.002, "unchanged"), 16: (0.003, "unchanged")}
     falling |= {
         17: (-0.031, "improvement"),
@@ -193,13 +197,13 @@ def mixed() -> list[Comparison]:
     ]
 
 
-def confirmed(*rows: Comparison) -> frozenset[Any]:
+def confirmed(*rows: ComparisonRow) -> frozenset[Any]:
     return frozenset(
         (each.case, each.metric) for each in rows if each.verdict in ("regression", "improvement")
     )
 
 
-def measured(*rows: Comparison, **more: Any) -> Measured:
+def measured(*rows: ComparisonRow, **more: Any) -> Measured:
     return Measured(compared=compared(*rows), **{"context": CONTEXT, "confirmed": confirmed(*rows), **more})
 
 
@@ -225,7 +229,7 @@ OOPS = "\n".join(
 )
 
 
-def many(count: int = 3000) -> list[Comparison]:
+def many(count: int = 3000) -> list[ComparisonRow]:
     """Three thousand cases with two parameters, of which neighbours differ in one that is no number or did
     not change; a third of them changed, each fourth by itself.
     """
@@ -247,7 +251,7 @@ def many(count: int = 3000) -> list[Comparison]:
     return rows
 
 
-def of_a_library() -> list[Comparison]:
+def of_a_library() -> list[ComparisonRow]:
     """Two benchmarks of a Go library in three units."""
     changes = {
         "ns/op": ((-0.9047, "improvement", 55890.0), (4.8528, "regression", 7232.0)),

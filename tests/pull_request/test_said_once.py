@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 from states import compared, measured, regressed, row, state
 
 from cliffwatch.command.main import main
@@ -48,7 +49,9 @@ def test_drift_is_said_once_with_the_range_of_what_it_can_do(tmp_path: Path, for
 
 
 def test_a_comment_says_once_why_cases_are_open() -> None:
-    rows = [replace(each, verdict="inconclusive", reason="drift: of the host") for each in regressed()]
+    rows = [
+        structs.replace(each, verdict="inconclusive", reason="drift: of the host") for each in regressed()
+    ]
     text = sticky_comment(state(measured(*rows)))
 
     assert [part.count("drift: of the host") for part in text.split("<summary>Full results")] == [1, 1]

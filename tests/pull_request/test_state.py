@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from arms import SEQ_GET, arm
+from msgspec import structs
 from states import SEQ, compared, row
 
 from cliffwatch.pull_request.state import confirmed_rows
@@ -36,9 +37,9 @@ def test_a_change_of_the_screen_alone_is_not() -> None:
 def test_what_did_not_change_is_not_confirmed() -> None:
     again = booted("base", "confirm"), booted("head", "confirm")
 
-    assert confirmed_rows(compared(replace(NOISY, verdict="unchanged")), *again) == frozenset()
+    assert confirmed_rows(compared(structs.replace(NOISY, verdict="unchanged")), *again) == frozenset()
 
 
 def test_a_counted_change_is_confirmed_by_a_second_boot_of_each_kernel() -> None:
     assert confirmed_rows(compared(COUNTED)) == {KEY}
-    assert confirmed_rows(compared(replace(COUNTED, n_head=1))) == frozenset()
+    assert confirmed_rows(compared(structs.replace(COUNTED, n_head=1))) == frozenset()

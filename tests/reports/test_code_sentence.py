@@ -209,11 +209,11 @@ def test_an_explained_case_has_its_own_programs(tmp_path: Path) -> None:
 def test_a_program_that_moved_says_its_size_beside_its_instructions(tmp_path: Path) -> None:
     image = compared(program("loop", 275, 278))
 
-    moved = code_of_arm(image).of(Function("bpf", "loop"), OF_CASES[0].key)
+    moved = code_of_arm(image).of(Function("bpf", "loop"), OF_CASES[0].case)
 
     assert moved is image.programs[0]
-    assert code_of_arm(image).of(Function("bpf", "loop"), OF_CASES[1].key) is None
-    assert code_of_arm(image).of(Function("kernel", "loop"), OF_CASES[0].key) is None
+    assert code_of_arm(image).of(Function("bpf", "loop"), OF_CASES[1].case) is None
+    assert code_of_arm(image).of(Function("kernel", "loop"), OF_CASES[0].case) is None
 
 
 def test_names_and_lines_of_programs_are_no_markup(tmp_path: Path) -> None:

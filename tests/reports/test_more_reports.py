@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from arms import CONTROL, INT_GET, SEQ_GET, arm, noisy
 from golden import assert_golden
+from msgspec import structs
 
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import CHANGES, VERDICTS, ComparisonSet
@@ -22,7 +23,6 @@ from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.mail.report import mail_report
 from cliffwatch.reports.markdown import LONGEST, markdown_report
 from cliffwatch.reports.text import text_report
-from cliffwatch.samples import CaseKey
 
 CONTEXT = ReportContext(
     setting=("config abea2d6b9145", "gcc (Debian 12.2.0-14) 12.2.0"),
@@ -111,9 +111,9 @@ def exported(compared: ComparisonSet, _: ReportContext) -> str:
 
 
 def test_what_a_branch_can_name_becomes_no_markup(compared: ComparisonSet) -> None:
-    case = CaseKey("<b>suite", "bench|`@all", (("a", "<script>"),))
-    rows = (replace(compared.rows[0], case=case, unit="<i>", reason=HOSTILE, verdict="failed"),)
-    hostile = replace(compared, rows=rows, base=replace(compared.base, label=HOSTILE))
+    case = {"suite": "<b>suite", "benchmark": "bench|`@all", "params": {"a": "<script>"}}
+    row = structs.replace(compared.rows[0], **case, unit="<i>", reason=HOSTILE, verdict="failed")
+    hostile = replace(compared, rows=(row,), base=replace(compared.base, label=HOSTILE))
     failure = ArmFailure(arm="head", message=HOSTILE, evidence=f"````\n{HOSTILE}")
     context = replace(CONTEXT, notes=(HOSTILE,), failures=(failure,))
 
@@ -144,10 +144,10 @@ UNSEEN = "\x1b[31m\x1b]0;title\x07\x9b2J\r\x08\u202egnp.exe\u2066\u200f\u2028\uf
     ],
 )
 def test_nothing_is_printed_but_what_a_reader_sees(compared: ComparisonSet, report: Report) -> None:
-    case = CaseKey(f"suite{UNSEEN}", f"bench{UNSEEN}", ((f"a{UNSEEN}", f"b{UNSEEN}"),))
-    row = replace(compared.rows[0], case=case, unit=f"ns{UNSEEN}", reason=UNSEEN, notes=(UNSEEN,))
-    row = replace(row, explained=lambda: (UNSEEN,))
-    rows = tuple(replace(row, verdict=verdict) for verdict in VERDICTS)
+    case = {"suite": f"suite{UNSEEN}", "benchmark": f"bench{UNSEEN}", "params": {f"a{UNSEEN}": f"b{UNSEEN}"}}
+    row = structs.replace(compared.rows[0], **case, unit=f"ns{UNSEEN}", reason=UNSEEN, notes=(UNSEEN,))
+    row = structs.replace(row, explained=lambda: (UNSEEN,))
+    rows = tuple(structs.replace(row, verdict=verdict) for verdict in VERDICTS)
     hostile = replace(compared, rows=rows, base=replace(compared.base, label=UNSEEN), platform=UNSEEN)
     failure = ArmFailure(arm=f"head{UNSEEN}", message=UNSEEN, evidence=f"error:\n{UNSEEN}\n")
     context = replace(CONTEXT, notes=(UNSEEN,), failures=(failure,), setting=(UNSEEN,))
@@ -161,7 +161,7 @@ def test_nothing_is_printed_but_what_a_reader_sees(compared: ComparisonSet, repo
 def test_a_comment_fits_however_many_rows_there_are(compared: ComparisonSet) -> None:
     row = compared.rows[0]
     rows = tuple(
-        replace(row, verdict="unchanged", case=CaseKey(f"suite-{suite}", f"bench-{number}", row.case.params))
+        structs.replace(row, verdict="unchanged", suite=f"suite-{suite}", benchmark=f"bench-{number}")
         for suite in range(30)
         for number in range(100)
     )
@@ -186,9 +186,11 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
     rows = []
     for number, verdict in enumerate(VERDICTS):
         change = {"regression": 0.05, "improvement": -0.05, "changed": 0.03}.get(verdict, 0.001)
-        told = replace(
+        told = structs.replace(
             row,
-            case=CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", str(number + 1)),)),
+            suite="local-storage",
+            benchmark="local-storage-cache-seq-get",
+            params={"nr_maps": str(number + 1)},
             verdict=verdict,
             reason=reasons[verdict],
             change=change,
@@ -198,7 +200,9 @@ def test_every_outcome_reads_well_in_every_format(compared: ComparisonSet) -> No
             better=None if verdict == "changed" else row.better,
         )
         if verdict in ("missing", "failed"):
-            told = replace(told, head=None, change=None, ci_low=None, ci_high=None, mde=None, n_head=0)
+            told = structs.replace(
+                told, head=None, change=None, ci_low=None, ci_high=None, mde=None, n_head=0
+            )
         rows.append(told)
     everything = replace(compared, rows=tuple(rows))
 

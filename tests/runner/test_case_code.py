@@ -155,7 +155,7 @@ def test_a_case_of_bench_has_bench_for_its_program() -> None:
 def test_a_case_that_was_never_counted_has_no_digest() -> None:
     cases = digests_of_cases({"base": arm({"lookup": "1"})}, executed({"lookup"}), [OTHER, CASE])
 
-    assert [each.key for each in cases] == [CASE]
+    assert [each.case for each in cases] == [CASE]
     assert cases[0].code.functions == 2
 
 

@@ -222,7 +222,7 @@ def test_a_case_that_failed_has_none(tmp_path: Path, kernel: Path) -> None:
     document = counted(tmp_path / "boot", [part], kernel, "")
 
     assert document is not None
-    assert [case.key for case in document.cases] == [CASES[1].key]
+    assert [case.case for case in document.cases] == [CASES[1].key]
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_the_code_of_programs_is_kept_with_what_of_it_was_measured(tmp_path: Pat
 
     (case,) = programs_of(tmp_path / "boot", [part], kernel)
 
-    assert case.key == CASES[0].key
+    assert case.case == CASES[0].key
     assert [(each.function, each.executed, each.bytes, each.code) for each in case.pieces] == [
         ("get", True, 32, b"\x90" * 32),
         ("probe", False, 16, b"\xc3" * 16),

@@ -184,12 +184,12 @@ def both(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Run]
 
 
 def _cases(found: Run) -> set[str]:
-    return {str(case.key) for case in found.record.plan.cases}
+    return {str(case.case) for case in found.record.plan.cases}
 
 
 def test_both_measures_in_walltime_what_icount_left_unchanged(both: Mapping[str, Run]) -> None:
     changed = {str(case) for case in answered_by(both["icount"])}
-    left_out = {str(row.key): row for row in both["walltime"].record.left_out}
+    left_out = {str(row.case): row for row in both["walltime"].record.left_out}
 
     assert (both["icount"].record.mode, both["walltime"].record.mode) == ("icount", "walltime")
     assert changed

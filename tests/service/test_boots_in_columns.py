@@ -39,7 +39,7 @@ def stored(drawn: random.Random, *, one_lost: bool = False) -> Stored:
             body["samples"].pop()
         upload = boot_upload_of(body)
         assert not isinstance(upload, Problem)
-        keys = [(each.key, each.metric, each.unit) for each in upload.samples]
+        keys = [(each.case, each.metric, each.unit) for each in upload.samples]
         order = {case: -place for place, (case, _, _) in enumerate(keys)}
         columns = known.setdefault(len(keys), boot_document.columns_of(keys, order))
         arm.append((pack(body, upload, upload.samples), columns, [each.value for each in upload.samples]))

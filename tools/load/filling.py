@@ -279,7 +279,7 @@ def document_of(target: tuple[str, str], chosen: list[CaseKey]) -> bytes:
     raw = boot_upload(chosen, 1, len(target[0]))
     upload = boot_upload_of(raw)
     assert isinstance(upload, BootUpload), upload
-    return pack(raw, upload, sorted(upload.samples, key=lambda each: each.key))
+    return pack(raw, upload, sorted(upload.samples, key=lambda each: each.case))
 
 
 def _inbox(connection: psycopg.Connection[Any]) -> None:

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.thresholds import LEAST_OF_A_CALL
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.comparison import ComparisonRow
 
 if TYPE_CHECKING:  # reports that have nothing counted by function load nothing of it
     from cliffwatch.comparing.attribution.changes import CaseFunctions, FunctionChange, Functions
@@ -44,7 +45,7 @@ Code = Mapping[str, CodeOfArm]
 def code_of_arm(image: "ArmCode") -> CodeOfArm:
     return CodeOfArm(
         functions={each.name: each for each in image.functions},
-        programs={(case.key, each.name): each for each in image.programs for case in each.cases},
+        programs={(case.case, each.name): each for each in image.programs for case in each.cases},
     )
 
 
@@ -110,7 +111,7 @@ def function_blocks(
 
 def rows_with_functions(
     compared: ComparisonSet, functions: "Functions"
-) -> "Iterator[tuple[Comparison, CaseFunctions]]":
+) -> "Iterator[tuple[ComparisonRow, CaseFunctions]]":
     """The rows that changed, then those that hide changed functions."""
     changed = compared.changed_rows()
     for row in changed:
@@ -169,7 +170,7 @@ def _name_cases(cases: "Sequence[tuple[CaseKey, CaseFunctions]]") -> str:
     return names + (f" and {count_noun(left, 'more case')}" if left > 0 else "")
 
 
-def of_row(compared: ComparisonSet, functions: "Functions", row: Comparison) -> "CaseFunctions | None":
+def of_row(compared: ComparisonSet, functions: "Functions", row: ComparisonRow) -> "CaseFunctions | None":
     """The function changes of a row; None if its functions were not counted."""
     return functions.get((compared.head.name, (row.case, row.metric)))
 

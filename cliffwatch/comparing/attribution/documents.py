@@ -10,7 +10,7 @@ from cliffwatch.formats.code.functions import CaseFunctionsRecord
 
 def functions_of_document(records: Iterable[CaseFunctionsRecord]) -> Functions:
     """By the name of the head's arm, case and metric."""
-    return {(each.arm, (each.key, each.metric)): _functions(each) for each in records}
+    return {(each.arm, (each.case, each.metric)): _functions(each) for each in records}
 
 
 def blocks_of_document(
@@ -18,7 +18,7 @@ def blocks_of_document(
 ) -> tuple[tuple[FunctionBlock, ...], int]:
     """One block per cause, largest change first. Also returns how many cases have no block."""
     ordered = sorted(records, key=lambda record: -abs(record.head / record.base - 1) if record.base else 0.0)
-    return blocks_of_cases([(record.key, _functions(record)) for record in ordered], most=most, each=each)
+    return blocks_of_cases([(record.case, _functions(record)) for record in ordered], most=most, each=each)
 
 
 def _functions(record: CaseFunctionsRecord) -> CaseFunctions:

@@ -23,7 +23,7 @@ def profile_lines(record: "ProfileRecord", base: str, head: str, indent: str = "
     """Aligned columns for a terminal or a mail, for each case of two arms."""
     sides: dict[CaseKey, dict[str, CaseProfile]] = {}
     for each in record.cases:
-        sides.setdefault(each.key, {})[each.arm] = each
+        sides.setdefault(each.case, {})[each.arm] = each
     for case, of_arms in sides.items():
         if base in of_arms and head in of_arms:
             yield f"{indent}{case}: {_how(of_arms[base], of_arms[head])}"

@@ -49,7 +49,7 @@ def program_blocks(image: "ArmCode | None", case: "CaseKey | None" = None) -> tu
     if image is None:
         return ()
     chosen = [
-        each for each in image.programs if case is None or any(of.key == case.planned for of in each.cases)
+        each for each in image.programs if case is None or any(of.case == case.planned for of in each.cases)
     ]
     return tuple(_block(each) for each in chosen)
 
@@ -75,7 +75,7 @@ def _block(different: "ProgramDifference") -> ProgramBlock:
                 _from_to(different.base_instructions, different.head_instructions, "instruction"),
             )
         ),
-        cases=tuple(str(each.key) for each in different.cases),
+        cases=tuple(str(each.case) for each in different.cases),
         lines=(*different.lines, *left),
     )
 

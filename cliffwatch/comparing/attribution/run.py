@@ -9,11 +9,12 @@ from cliffwatch.comparing.attribution.changes import CaseFunctions, Functions, R
 from cliffwatch.comparing.attribution.operations import OperationCounts, operation_counts
 from cliffwatch.comparing.attribution.per_call import differing_functions
 from cliffwatch.comparing.attribution.row import row_functions
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.formats.boot_record import BootRecord, SamplesRecord
 from cliffwatch.formats.code.differences import ArmCode, CodeRecord
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
 from cliffwatch.formats.code.profile import ProfileRecord
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.values import Part
 from cliffwatch.parsers.readings import Problem
@@ -77,7 +78,7 @@ def profile_of_run(folder: Path) -> ProfileRecord | None:
     return _read(folder / PROFILE, ProfileRecord)
 
 
-def _of_boots(row: Comparison, boots: Iterable[_CountedBoot]) -> Iterable[OperationCounts]:
+def _of_boots(row: ComparisonRow, boots: Iterable[_CountedBoot]) -> Iterable[OperationCounts]:
     for boot in boots:
         case, value = boot.cases.get(row.case.planned), boot.values.get((row.case, row.metric))
         if case is None or value is None:
@@ -93,8 +94,8 @@ def _read_boot(home: Path) -> _CountedBoot | None:
     measured = _read(home / "samples.json", SamplesRecord) if counts is not None else None
     if about is None or counts is None or measured is None:
         return None
-    values = {(sample.key, sample.metric): (sample.value, sample.unit) for sample in measured.samples}
-    return _CountedBoot(about.arm, counts, {case.key: case for case in counts.cases}, values)
+    values = {(sample.case, sample.metric): (sample.value, sample.unit) for sample in measured.samples}
+    return _CountedBoot(about.arm, counts, {case.case: case for case in counts.cases}, values)
 
 
 def _read(path: Path, kind: type[D]) -> D | None:

@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from msgspec import structs
+
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.failure import Failure
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.samples import Arm, Boot, Sample
 
 Compare = Callable[[Arm, Arm], ComparisonSet | Failure]
@@ -60,14 +63,14 @@ def _less(arm: Arm, loop: dict[_Key, list[float]], which: Callable[[list[float]]
     return replace(arm, boots=tuple(map(boot_less, arm.boots)))
 
 
-def _widen_by_loops(row: Comparison, others: list[Comparison]) -> Comparison:
+def _widen_by_loops(row: ComparisonRow, others: list[ComparisonRow]) -> ComparisonRow:
     lows = [each.ci_low for each in (row, *others)]
     highs = [each.ci_high for each in (row, *others)]
     note = (*row.notes, "less the empty loop")
     if any(bound is None for bound in (*lows, *highs)):
-        return replace(row, ci_low=None, ci_high=None, notes=note)
+        return structs.replace(row, ci_low=None, ci_high=None, notes=note)
     known_lows, known_highs = (
         [low for low in lows if low is not None],
         [high for high in highs if high is not None],
     )
-    return replace(row, ci_low=min(known_lows), ci_high=max(known_highs), notes=note)
+    return structs.replace(row, ci_low=min(known_lows), ci_high=max(known_highs), notes=note)

@@ -9,8 +9,9 @@ from itertools import chain
 
 import numpy as np
 
-from cliffwatch.comparing.comparison import CHANGES, Comparison
+from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.comparing.sweeps.words import same_course, words_of
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.stats.curves.breakpoints import FEWEST, Breakpoint, NoBreakpoint, find_breakpoint
 from cliffwatch.stats.rank_tables import Values
@@ -34,20 +35,20 @@ class _Curve:
 
     None if this curve's cases lack the parameter.
     """
-    points: Mapping[float, Comparison]
+    points: Mapping[float, ComparisonRow]
 
     @property
     def changed(self) -> bool:
         return any(row.verdict in CHANGES for row in self.points.values())
 
 
-def sweeps_of(rows: Sequence[Comparison]) -> Iterator[Sweep]:
+def sweeps_of(rows: Sequence[ComparisonRow]) -> Iterator[Sweep]:
     """Yields the sweeps of benchmarks over their parameters.
 
     There is one for each benchmark, primary metric, numeric parameter and combination of the other
     parameters, if it has `FEWEST` points. Curves beyond `MOST` and `MOST_IN_ALL` are named but not judged.
     """
-    groups: dict[tuple[str, str, str], list[Comparison]] = {}
+    groups: dict[tuple[str, str, str], list[ComparisonRow]] = {}
     for row in rows:
         if row.primary and (row.base or 0.0) > 0 and (row.head or 0.0) > 0:
             groups.setdefault((row.case.suite, row.case.benchmark, row.metric), []).append(row)
@@ -73,7 +74,7 @@ def _to_judge(curves: Collection[Sequence[_Curve]]) -> set[int]:
     return {id(curve) for curve in chain(chosen, *(each for each in curves if len(each) == 1))}
 
 
-def _curves(group: Sequence[Comparison]) -> Iterator[_Curve]:
+def _curves(group: Sequence[ComparisonRow]) -> Iterator[_Curve]:
     """The curves of one benchmark and metric, those over the parameter with most values first."""
     params = [dict(row.case.params) for row in group]
     varied: dict[str, set[str | None]] = {name: set() for each in params for name in each}
@@ -84,7 +85,7 @@ def _curves(group: Sequence[Comparison]) -> Iterator[_Curve]:
         filter(lambda name: _numeric(varied[name]), varied), key=lambda name: -len(varied[name])
     ):
         others = [name for name in varied if name != parameter]
-        combined: dict[tuple[str | None, ...], list[tuple[float, Comparison]]] = {}
+        combined: dict[tuple[str | None, ...], list[tuple[float, ComparisonRow]]] = {}
         for each, row in zip(params, group, strict=True):
             if parameter in each:
                 values_of_others = tuple(each.get(name) for name in others)
@@ -123,14 +124,14 @@ def _judge_curve(named: Sweep, curve: _Curve) -> Sweep:
     )
 
 
-def _breakpoint(points: Mapping[float, Comparison], side: str) -> Breakpoint | NoBreakpoint:
+def _breakpoint(points: Mapping[float, ComparisonRow], side: str) -> Breakpoint | NoBreakpoint:
     values = [row.base if side == "base" else row.head for row in points.values()]
     return find_breakpoint(
         np.array(list(points)), np.array(values, dtype=float), _errors(points.values(), side)
     )
 
 
-def _errors(rows: Iterable[Comparison], side: str) -> Values | None:
+def _errors(rows: Iterable[ComparisonRow], side: str) -> Values | None:
     """Standard errors of one side's medians, as fractions; None if no row has a spread between boots."""
     found = [
         (row.base_spread, row.n_base) if side == "base" else (row.head_spread, row.n_head) for row in rows

@@ -1,7 +1,8 @@
 """Rows and cases that one side lacks: missing or failed, with the reason."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cliffwatch.columns import bad_outcomes_of, columns_of
 from cliffwatch.comparing.comparison import Comparison

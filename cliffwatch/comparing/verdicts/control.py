@@ -1,6 +1,6 @@
 """Applies the comparison of base with itself to the rows of a comparison."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet
 from cliffwatch.formats.verdicts import Control

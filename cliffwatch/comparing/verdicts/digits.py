@@ -1,8 +1,9 @@
 """Verdicts on noisy values printed with few digits: allows for changes that rounding can cause or hide."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.ordering import is_likely

@@ -4,7 +4,8 @@ A difference beyond their repeatability is real; the threshold decides if it is 
 """
 
 import statistics
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cliffwatch.columns import Readings
 from cliffwatch.comparing.comparison import Comparison

@@ -3,10 +3,11 @@
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from msgspec.structs import replace
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
 from cliffwatch.comparing.rows import Row, Side, largest_steps

@@ -3,9 +3,8 @@
 A change has a direction but no percentage.
 """
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from cliffwatch.columns import BootTable, Columns, Values
 from cliffwatch.comparing.comparison import CHANGES, Comparison
@@ -83,7 +82,7 @@ def judge_without_ratio(judged: Comparison, row: Row, alpha: float) -> Compariso
         notes=row.notes,
         explained=lambda: (
             _words(row),
-            f"p = {judged.p:.3g}, q = {judged.q:.3g} against {alpha:.0%}: {known.verdict}",
+            f"p = {judged.p:.3g}, q = {judged.q:.3g} against {alpha:.0%}: {judged.verdict}",
         ),
     )
     unsure = judged.verdict not in CHANGES and (judged.q is None or judged.q > alpha)

@@ -44,7 +44,7 @@ class ImportedRecord(Part, frozen=True, kw_only=True):
 
     @property
     def lost_values(self) -> dict[tuple[CaseKey, str], tuple[str, ...]]:
-        return {(each.key, each.metric): each.reasons for each in self.lost}
+        return {(each.case, each.metric): each.reasons for each in self.lost}
 
 
 def imported_record(arm: Arm) -> ImportedRecord:

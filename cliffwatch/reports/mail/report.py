@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, text_lines
-from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, DECIDED, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, DECIDED, ComparisonSet
 from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import MODE_LIMITATIONS, ReportContext, mode_words, trials
@@ -37,7 +38,7 @@ def mail_report(compared: ComparisonSet, context: ReportContext) -> str:
         for row in compared.primary_rows()
         if not context.failures or row.verdict not in ("failed", "missing")
     ]
-    for suite, group in groupby(rows, key=lambda row: row.case.suite):
+    for suite, group in groupby(rows, key=lambda row: row.suite):
         lines += [*_table(suite, list(group), compared), ""]
     lines += [*_remarks(rows, compared, context)]
     return "\n".join(_printable(line).rstrip() for line in lines) + "\n"
@@ -59,7 +60,7 @@ def mail_subject(compared: ComparisonSet) -> str:
     return f"[bpf] {commit}: {worst.case} {_size(worst)}{_where(worst, compared)}"
 
 
-def _where(row: Comparison, compared: ComparisonSet) -> str:
+def _where(row: ComparisonRow, compared: ComparisonSet) -> str:
     """Marks changes between separate measurements.
 
     Empty if sides took turns, or if values are counted: no drift.
@@ -67,7 +68,7 @@ def _where(row: Comparison, compared: ComparisonSet) -> str:
     return "" if compared.took_turns or row.assume == "exact" else f" {BETWEEN_MEASUREMENTS}"
 
 
-def _size(row: Comparison) -> str:
+def _size(row: ComparisonRow) -> str:
     """Formats a change: `4.9% regression`, or `+4.9% change` if it is not known which way is better."""
     what = "change" if row.verdict == "changed" else row.verdict
     if row.change is None:
@@ -108,7 +109,7 @@ def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
         yield f"with: {fact}"
 
 
-def _table(suite: str, rows: Sequence[Comparison], compared: ComparisonSet) -> Iterator[str]:
+def _table(suite: str, rows: Sequence[ComparisonRow], compared: ComparisonSet) -> Iterator[str]:
     base, head = (side.facts.get("commit", side.label) for side in (compared.base, compared.head))
     yield "=" * 89
     yield f"testcase: {suite}"
@@ -125,7 +126,7 @@ def _table(suite: str, rows: Sequence[Comparison], compared: ComparisonSet) -> I
         yield _row(row)
 
 
-def _row(row: Comparison) -> str:
+def _row(row: ComparisonRow) -> str:
     unit = "" if row.metric == row.unit else f".{row.unit.replace(' ', '')}"
     name = f"{row.case} {row.metric}{unit}"
     if row.base is None or row.head is None or (row.change is None and row.verdict not in CHANGES):
@@ -153,7 +154,7 @@ def _value(number: float | None) -> str:
     return f"{number:10.2f}" if abs(number) < 1000 else f"{number:10.0f}"
 
 
-def _remarks(rows: Sequence[Comparison], compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
+def _remarks(rows: Sequence[ComparisonRow], compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     changed = compared.changed_rows()
     named = figures.name_rows(rows)
     if changed:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import DECIDED, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import DECIDED, ComparisonSet
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import ReportContext
 from cliffwatch.reports.legend import legend
@@ -107,7 +108,7 @@ def _value(number: float | None, spread: float | None, unit: str) -> str:
     return format_scaled(number, unit) + about
 
 
-def _change(row: Comparison | None) -> str:
+def _change(row: ComparisonRow | None) -> str:
     """Formats a change: `-90.58% (n=2)`, with a p-value if a test decided.
 
     An undecided row has only its sign.

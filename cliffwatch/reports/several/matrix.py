@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 from cliffwatch.samples import CaseKey
@@ -19,7 +20,7 @@ class MatrixRow:
     unit: str
     base: float | None
     """Value of the first arm; None if it has none."""
-    cells: tuple[Comparison | None, ...]
+    cells: tuple[ComparisonRow | None, ...]
     """One comparison per further arm; None if the arm has no such row."""
 
 
@@ -33,13 +34,13 @@ def matrix(compared: Sequence[ComparisonSet], *, all_metrics: bool = False) -> t
     return tuple(_row(key, [column.get(key) for column in columns]) for key in keys)
 
 
-def _row(key: tuple[CaseKey, str, str], cells: Sequence[Comparison | None]) -> MatrixRow:
+def _row(key: tuple[CaseKey, str, str], cells: Sequence[ComparisonRow | None]) -> MatrixRow:
     case, metric, unit = key
     base = next((cell.base for cell in cells if cell is not None and cell.base is not None), None)
     return MatrixRow(case=case, metric=metric, unit=unit, base=base, cells=tuple(cells))
 
 
-def cell(row: Comparison | None) -> str:
+def cell(row: ComparisonRow | None) -> str:
     """Formats a change with its verdict's sign: `▲ +4.79 %`; `~` within noise; else the verdict."""
     if row is None:
         return "-"

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from cliffwatch.comparing.comparison import CHANGES, Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.markdown import code, word
 from cliffwatch.reports.several.benchstat import convert_unit, format_scaled
@@ -24,7 +25,7 @@ def unit_tables(compared: ComparisonSet, *, most: int) -> list[str]:
     more cases, the changed cases are kept.
     """
     lines: list[str] = []
-    for _, of_suite in groupby(compared.primary_rows(), key=lambda row: row.case.suite):
+    for _, of_suite in groupby(compared.primary_rows(), key=lambda row: row.suite):
         rows = list(of_suite)
         for metric, unit in dict.fromkeys((row.metric, row.unit) for row in rows):
             chosen = [row for row in rows if (row.metric, row.unit) == (metric, unit)]
@@ -33,7 +34,7 @@ def unit_tables(compared: ComparisonSet, *, most: int) -> list[str]:
 
 
 def _table(
-    compared: ComparisonSet, metric: str, unit: str, rows: Sequence[Comparison], most: int
+    compared: ComparisonSet, metric: str, unit: str, rows: Sequence[ComparisonRow], most: int
 ) -> list[str]:
     shown = convert_unit(unit)[0]
     title = word(shown) if metric in (unit, "") else f"{word(metric)} {word(shown)}"
@@ -50,8 +51,8 @@ def _table(
     return [head, rule, *body, *(["", f"{count_noun(left, 'more case')} of {title}."] if left else [])]
 
 
-def _cells(row: Comparison) -> tuple[str, str, str, str]:
-    name = "/".join((row.case.benchmark, *(f"{param}={value}" for param, value in row.case.params)))
+def _cells(row: ComparisonRow) -> tuple[str, str, str, str]:
+    name = "/".join((row.benchmark, *(f"{param}={value}" for param, value in row.case.params)))
     values = ((row.base, row.base_spread), (row.head, row.head_spread))
     base, head = ("-" if value is None else _value(value, spread, row.unit) for value, spread in values)
     return code(name), base, head, cell(row)

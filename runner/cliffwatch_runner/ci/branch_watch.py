@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from cliffwatch.comparing.compare_run import sides_of_run
-from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.failure import Failure, kernel_failed, wrong_usage
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.formats.values import Commit, Part
@@ -64,7 +64,7 @@ class WatchedRange:
     """A commit. Equals `base` if the branch has nothing new."""
     notes: tuple[str, ...] = ()
     """Sentences for the reader."""
-    rows: tuple[Comparison, ...] = ()
+    rows: tuple[ComparisonRow, ...] = ()
     """The primary rows with a regression or an improvement."""
     bisections: tuple[BisectionDocument, ...] = ()
     """The culprits: one document for the regressions, one for the improvements."""

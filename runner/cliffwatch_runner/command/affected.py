@@ -158,4 +158,4 @@ def _abbreviate(names: tuple[str, ...]) -> str:
 
 
 def _name(case: AffectedCase) -> str:
-    return f"{case.suite}/{case.key}"
+    return f"{case.suite}/{case.case}"

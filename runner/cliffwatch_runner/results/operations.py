@@ -115,7 +115,7 @@ def convert_to_instructions(
     planned: Sequence[PlannedCase], part: PartEnd, counts: FunctionCountsRecord | None
 ) -> PartEnd:
     """Converts the samples of a part's cases to instructions."""
-    by_case = {} if counts is None else {each.key: each for each in counts.cases}
+    by_case = {} if counts is None else {each.case: each for each in counts.cases}
     results = {
         index: replace(
             result,

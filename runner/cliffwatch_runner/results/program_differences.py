@@ -66,7 +66,7 @@ def arm_programs(
     left = _MOST_BYTES
     for case in _of_arm(folder, arm):
         for name, program in _executed(case):
-            known = wanted[case.key, name]
+            known = wanted[case.case, name]
             if program not in known and len(known) < _MOST_OF_ONE_NAME and len(program.code) <= left:
                 known[program] = None
                 left -= len(program.code)

@@ -16,7 +16,7 @@ def answer_sentences(answers: Sequence[Answer], rows: Sequence[Across], suite: s
     records = [record for each in answers for record in each.summary.functions if suite in ("", record.suite)]
     ordered = sorted(records, key=lambda each: -abs(each.head / each.base - 1) if each.base else 0.0)
     unchanged_builds = {
-        outcome.key
+        outcome.case
         for each in answers
         for outcome in each.summary.left_out
         if outcome.status == "unchanged-build"

@@ -14,8 +14,9 @@ from cliffwatch.comparing.attribution.changes import CaseFunctions, Functions, R
 from cliffwatch.comparing.attribution.operations import OperationCounts, operation_counts
 from cliffwatch.comparing.attribution.per_call import differing_functions
 from cliffwatch.comparing.attribution.row import row_functions
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.formats.code.function_counts import CaseCounts, FunctionCountsRecord
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.reading import read_as
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Arm, CaseKey
@@ -97,12 +98,12 @@ def _counts(connection: Connection[Any], side: SideOfRun) -> Iterator[_Counts]:
         if record is not None:
             yield _Counts(
                 record,
-                {case.key: case for case in record.cases},
+                {case.case: case for case in record.cases},
                 {(sample.case, sample.metric): (sample.value, sample.unit) for sample in values[number]},
             )
 
 
-def _of_row(row: Comparison, side: Sequence[_Counts]) -> Iterator[OperationCounts]:
+def _of_row(row: ComparisonRow, side: Sequence[_Counts]) -> Iterator[OperationCounts]:
     for boot in side:
         case, value = boot.cases.get(row.case.planned), boot.values.get((row.case, row.metric))
         each = None if case is None or value is None else operation_counts(boot.record, case, *value)

@@ -105,7 +105,7 @@ def _digests(connection: Connection[Any], arm: int, case: CaseKey) -> tuple[Code
     stored = run_code.code_of_arm(connection, arm)
     record = None if stored is None else _read(stored.content)
     found = (
-        None if record is None else next((each for each in record.cases if each.key == case.planned), None)
+        None if record is None else next((each for each in record.cases if each.case == case.planned), None)
     )
     return None if found is None else found.code, "" if stored is None else stored.name
 

@@ -63,7 +63,7 @@ def keep_fresh(connection: Connection[Any], run: str, now: datetime) -> None:
     freshness.keep_measured(connection, run, TOGETHER, now)
     row = runs.run_row(connection, run)
     left_out = () if row is None else stored_record(row).left_out
-    unchanged = [outcome.key for outcome in left_out if outcome.status == "unchanged-build"]
+    unchanged = [outcome.case for outcome in left_out if outcome.status == "unchanged-build"]
     if unchanged:
         freshness.keep_unchanged(connection, run, unchanged, TOGETHER, now)
 

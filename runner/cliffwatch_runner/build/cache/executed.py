@@ -46,10 +46,10 @@ def load_executed(cache: Path, trust: str, key: str, kernel: str) -> Executed | 
         return None
     return Executed(
         source="earlier runs of its kernel on this host",
-        cases={case.key: _named(record, case.executed) for case in record.cases},
+        cases={case.case: _named(record, case.executed) for case in record.cases},
         start=_named(record, record.start),
         kernels=frozenset({kernel}),
-        measured={case.key: _named(record, case.measured) for case in record.cases},
+        measured={case.case: _named(record, case.measured) for case in record.cases},
     )
 
 

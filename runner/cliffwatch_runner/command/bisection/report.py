@@ -74,7 +74,7 @@ def _where(commit: CommitRecord) -> str:
 
 
 def _size(size: SizeRecord) -> tuple[str, ...]:
-    case = figures.case_name(size.key, size.metric)
+    case = figures.case_name(size.case, size.metric)
     named = f"{case} (the merge itself)" if size.own else case
     return (
         named,
@@ -106,7 +106,7 @@ def _end(row: EndsRow) -> tuple[str, ...]:
 
 
 def _case(row: EndsRow) -> str:
-    key: CaseKey = row.key
+    key: CaseKey = row.case
     return str(key)
 
 

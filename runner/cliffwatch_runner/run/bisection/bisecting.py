@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.failure import Failure, kernel_failed
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.boots import boots_per_step, error_of, steps_of
 from cliffwatch.stats.history.culprits.question import (
@@ -125,12 +125,12 @@ def bisect(order: Order, progress: Progress, stop: threading.Event) -> Bisected 
     return ended
 
 
-def row_name(row: Comparison) -> str:
+def row_name(row: ComparisonRow) -> str:
     """Returns the name of a row in the search."""
     return f"{row.case} {row.metric}"
 
 
-def _least_size(row: Comparison) -> float:
+def _least_size(row: ComparisonRow) -> float:
     """Returns the bound of the confidence interval that is closer to zero, as a signed fraction of base.
 
     Returns the change itself if there is no interval or it includes zero.
@@ -223,12 +223,12 @@ class _Bisection:
         at_ends = len(self._result.compared) == 1
         return PairResult({row_name(row): self._row(row, at_ends=at_ends) for row in rows})
 
-    def _row(self, row: Comparison, *, at_ends: bool) -> RowStep:
+    def _row(self, row: ComparisonRow, *, at_ends: bool) -> RowStep:
         size = self._sizes.get(row_name(row))
         way = way_of(row) if self._timed is None or at_ends or size is None else self._by_half(row, size)
         return RowStep(way, row.base, row.head, row.threshold * abs(row.base or 0.0))
 
-    def _by_half(self, row: Comparison, size: float) -> RowDirection:
+    def _by_half(self, row: ComparisonRow, size: float) -> RowDirection:
         """Judges a commit in walltime: it has the change if it shows at least half of it.
 
         A verdict could stay inconclusive. This rule always decides, with an error that can be stated. The

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from cliffwatch.comparing.comparison import Comparison
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 from cliffwatch.stats.history.culprits.question import ChangeDirection, Mark, Pair, SearchResult
@@ -58,7 +58,7 @@ def _rows(pair: Pair, rows: Rows) -> list[str]:
     return [plain(f"against {pair.base[:12]}: {row_line(row)}") for row in rows]
 
 
-def row_line(row: Comparison) -> str:
+def row_line(row: ComparisonRow) -> str:
     """Returns one line about a case of a commit, compared with another commit."""
     if row.reason == UNCHANGED_BUILD:
         return f"{row.case} {row.metric} not measured: {row.reason}"

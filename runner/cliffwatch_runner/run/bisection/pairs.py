@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from cliffwatch.comparing.compare_run import Sides, sides_of_run
-from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.failure import Failure, kernel_failed
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.samples import Arm
 from cliffwatch.stats.history.culprits.question import Pair
@@ -24,7 +24,7 @@ from cliffwatch_runner.run.bisection.unchanged import MeasuredCommit, complete_c
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import run as carry_out
 
-Rows = tuple[Comparison, ...]
+Rows = tuple[ComparisonRow, ...]
 
 
 @dataclass(frozen=True, slots=True)

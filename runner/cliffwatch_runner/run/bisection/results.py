@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from cliffwatch.comparing.comparison import Comparison
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.reading import as_json
 from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.question import Step
@@ -74,7 +74,7 @@ def document_of(order: Order, ended: Bisected, repository: Path, log: Path) -> B
     )
 
 
-def _ends_row(row: Comparison, mode: Mode) -> EndsRow:
+def _ends_row(row: ComparisonRow, mode: Mode) -> EndsRow:
     return EndsRow(
         suite=row.case.suite,
         benchmark=row.case.benchmark,

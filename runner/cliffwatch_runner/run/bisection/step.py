@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_run
-from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, kernel_failed
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.result_directory import Run
 from cliffwatch.stats.history.culprits.question import ChangeDirection, RowDirection
 
@@ -32,11 +32,11 @@ class JudgedCommit:
     reason: str
     """One sentence."""
 
-    rows: Sequence[Comparison] = ()
+    rows: Sequence[ComparisonRow] = ()
     """The rows that decided."""
 
 
-def compare_primary_rows(sides: Sides) -> tuple[Comparison, ...] | Failure:
+def compare_primary_rows(sides: Sides) -> tuple[ComparisonRow, ...] | Failure:
     """Returns the primary rows by which a commit is judged. Derived metrics are not counted a second time.
 
     Fails if the good commit has no boot, because there is nothing to compare with.
@@ -52,7 +52,7 @@ def compare_primary_rows(sides: Sides) -> tuple[Comparison, ...] | Failure:
     return compared.primary_rows()
 
 
-def way_of(row: Comparison) -> RowDirection:
+def way_of(row: ComparisonRow) -> RowDirection:
     """Returns the direction of a row, from its verdict."""
     match row.verdict:
         case "regression" | "improvement":
@@ -81,7 +81,7 @@ def judge_run(run: Run, sought: ChangeDirection) -> JudgedCommit:
     return JudgedCommit(Step.GOOD, f"none of {count_noun(len(rows), 'row')}: {sought}", rows)
 
 
-def why_open(rows: Sequence[Comparison]) -> str:
+def why_open(rows: Sequence[ComparisonRow]) -> str:
     """Returns why a commit with these open rows is skipped."""
     return f"{rows[0].case}: {rows[0].verdict}: {rows[0].reason}" if rows else "nothing was measured"
 

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cliffwatch.comparing.comparison import Comparison
+from msgspec import structs
+
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.result_directory import Run
 from cliffwatch.samples import Arm, Boot, CaseKey
 
@@ -54,8 +56,8 @@ def _of(boots: Sequence[Boot], place: int) -> Boot:
     return boots[place] if place < len(boots) else Boot(index=0, block=0, samples=())
 
 
-def mark_unchanged(rows: Sequence[Comparison], unchanged: frozenset[CaseKey]) -> tuple[Comparison, ...]:
+def mark_unchanged(rows: Sequence[ComparisonRow], unchanged: frozenset[CaseKey]) -> tuple[ComparisonRow, ...]:
     """Gives the rows of unchanged cases the reason why they were not measured."""
     return tuple(
-        replace(row, reason=UNCHANGED_BUILD) if row.case.planned in unchanged else row for row in rows
+        structs.replace(row, reason=UNCHANGED_BUILD) if row.case.planned in unchanged else row for row in rows
     )

@@ -104,7 +104,7 @@ def only_affected(
     selection: Selection, arms: Mapping[str, BuiltArm], changed: Differences, executed: Executed
 ) -> Selection:
     """Returns the selection with the unaffected cases left out as `unchanged-build`."""
-    unaffected = {case.key for case in affected_cases(arms, selection.cases, changed, executed).unaffected}
+    unaffected = {case.case for case in affected_cases(arms, selection.cases, changed, executed).unaffected}
     reason = _unchanged(arms, len(changed.functions))
     same = tuple(
         CaseOutcome(case=case.key, status="unchanged-build", reason=reason)

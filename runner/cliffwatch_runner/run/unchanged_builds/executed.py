@@ -49,8 +49,8 @@ def read_executed(folder: Path, arm: str | None = None) -> Executed | Failure:
         arms.add(about.arm)
         start |= _names(counts, (*counts.started, *counts.booted))
         for case in counts.cases:
-            cases.setdefault(case.key, set()).update(_names(counts, case.executed))
-            measured.setdefault(case.key, set()).update(_names(counts, measured_places(case)))
+            cases.setdefault(case.case, set()).update(_names(counts, case.executed))
+            measured.setdefault(case.case, set()).update(_names(counts, measured_places(case)))
     if not cases:
         return wrong_usage(
             f"{folder} has no function counts",

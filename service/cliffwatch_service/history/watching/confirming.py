@@ -87,7 +87,7 @@ def answer_of(
 def rows_by_series(connection: Connection[Any], comparison: int, platform: str, mode: Mode) -> Rows:
     """Returns the rows of a stored comparison by the digest of their series."""
     rows = read_stored_rows(connection, comparison)
-    return {series_digest(row.key, row.metric, row.unit, platform, mode): row for row in rows if row.metric}
+    return {series_digest(row.case, row.metric, row.unit, platform, mode): row for row in rows if row.metric}
 
 
 def unchanged_cases(connection: Connection[Any], comparison: int) -> frozenset[CaseKey]:

@@ -11,8 +11,9 @@ from fastapi.responses import Response
 from psycopg import Connection
 
 from cliffwatch.comparing.attribution.documents import functions_of_document
-from cliffwatch.comparing.comparison import Comparison, ComparisonSet
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.ordering import is_beyond_noise
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import ReportContext, context_of_record
@@ -77,7 +78,7 @@ def show_arms(
     )
 
 
-def bounds(row: Comparison | None) -> str:
+def bounds(row: ComparisonRow | None) -> str:
     """Formats the interval of a change. Empty if it has none or if the change is within the noise."""
     if row is None or row.ci_low is None or row.ci_high is None or not is_beyond_noise(row):
         return ""

@@ -167,7 +167,7 @@ def _raw(connection: Connection[Any], answer: Answer, case: CaseKey) -> list[Raw
 
 def _index_in_plan(record: RunRecord, case: CaseKey) -> int | None:
     """Returns the index of a case in the plan of a run; None if the plan lacks it."""
-    return next((index for index, each in enumerate(record.plan.cases) if each.key == case), None)
+    return next((index for index, each in enumerate(record.plan.cases) if each.case == case), None)
 
 
 def _record(connection: Connection[Any], name: str) -> RunRecord:

@@ -123,7 +123,7 @@ def _instructions(
         found = (
             None
             if record is None
-            else next((each for each in record.cases if each.key == case.planned), None)
+            else next((each for each in record.cases if each.case == case.planned), None)
         )
         if record is not None and found is not None:
             each = operation_counts(record, found, boot.value, unit)

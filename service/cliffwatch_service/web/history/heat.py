@@ -160,7 +160,7 @@ def _heat(connection: Connection[Any], branch: BranchRow, platform: str | None, 
 
 
 def _case_of(row: ComparisonRow) -> Case:
-    return row.key, row.metric, row.unit
+    return row.case, row.metric, row.unit
 
 
 def _name(row: ComparisonRow) -> tuple[object, ...]:
