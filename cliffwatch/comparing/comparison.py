@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
@@ -77,16 +76,7 @@ class Comparison(ComparisonRow, frozen=True, kw_only=True):
         return self.explained()
 
 
-class Sized(Protocol):
-    """A row with its verdict and its change."""
-
-    @property
-    def verdict(self) -> Verdict: ...
-    @property
-    def change(self) -> float | None: ...
-
-
-def size_of(row: Sized) -> float:
+def size_of(row: ComparisonRow) -> float:
     """Size of a change: infinite for a change without a percentage, 0 for no change."""
     if row.change is None:
         return math.inf if row.verdict in CHANGES else 0.0

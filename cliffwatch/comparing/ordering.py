@@ -1,6 +1,6 @@
 """What readers see first: how rows are grouped, filtered and sorted, and which change a set could detect.
 
-Works on comparisons and on rows of Comparison JSON (docs/formats.md), so that pages and reports agree.
+Pages and reports call it, so that they agree.
 """
 
 import re
@@ -13,7 +13,6 @@ from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, TROUB
 from cliffwatch.comparing.thresholds import LIKELY, is_real
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.formats.verdicts import Verdict
 
 _DIGITS = re.compile(r"(\d+)")
 ORDER = ("disagree", *CHANGES, *TROUBLED, "inconclusive", "unchanged")
@@ -80,29 +79,6 @@ class Sortable(Protocol):
     def sure(self) -> float: ...
 
 
-class JudgedRow(Protocol):
-    """A row with its verdict: a comparison, or a row of a document."""
-
-    @property
-    def verdict(self) -> Verdict: ...
-    @property
-    def primary(self) -> bool: ...
-    @property
-    def threshold(self) -> float: ...
-    @property
-    def change(self) -> float | None: ...
-    @property
-    def ci_low(self) -> float | None: ...
-    @property
-    def ci_high(self) -> float | None: ...
-    @property
-    def p(self) -> float | None: ...
-    @property
-    def q(self) -> float | None: ...
-    @property
-    def mde(self) -> float | None: ...
-
-
 R = TypeVar("R", bound=Sortable)
 
 
@@ -137,14 +113,14 @@ def natural_key(text: str) -> tuple[tuple[float, str], ...]:
     return tuple((float(part), "") if part.isdecimal() else (-1.0, part) for part in parts)
 
 
-def is_likely(row: JudgedRow) -> bool:
+def is_likely(row: ComparisonRow) -> bool:
     """True if an inconclusive row is worth a second look: its difference is notable and rarely chance."""
     if row.verdict != "inconclusive" or row.p is None or row.change is None:
         return False
     return row.p <= LIKELY and abs(row.change) >= row.threshold
 
 
-def is_beyond_noise(row: JudgedRow) -> bool:
+def is_beyond_noise(row: ComparisonRow) -> bool:
     """True if the difference is real, notable or not. Reports show other rows as `~` and without colour."""
     return is_real(
         verdict=row.verdict, q=row.q, ci_low=row.ci_low, ci_high=row.ci_high, counted=row.p is None
@@ -180,13 +156,13 @@ class Detectable:
     """All rows could have shown this change."""
 
 
-def detectable(rows: Iterable[JudgedRow]) -> Detectable | None:
+def detectable(rows: Iterable[ComparisonRow]) -> Detectable | None:
     """The detectable change of the unchanged primary rows; None if no row has a minimum detectable effect."""
     effects = [row.mde for row in rows if row.primary and row.verdict == "unchanged" and row.mde is not None]
     return Detectable(statistics.median(effects), max(effects)) if effects else None
 
 
-def reported_reach(rows: Iterable[JudgedRow]) -> list[float]:
+def reported_reach(rows: Iterable[ComparisonRow]) -> list[float]:
     """Distance from zero to the far end of each reported row's interval, in rising order."""
     return sorted(
         max(abs(row.ci_low), abs(row.ci_high))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from cliffwatch.comparing.comparison import TROUBLED, ComparisonSet
 from cliffwatch.comparing.ordering import CHANGED, ORDER
 from cliffwatch.pull_request.state import Measured, PullRequestState, RowKey, TargetState
-from cliffwatch.reports.answer import Answer, Circumstances, causes_of_set
+from cliffwatch.reports.answer import Answer, Circumstances, answer_across, causes_of_set
 from cliffwatch.reports.json_report import comparison_row
 from cliffwatch.reports.markdown import mark
-from cliffwatch.reports.several.across import Across, Target, across, answer_across, name_targets
+from cliffwatch.reports.several.across import Across, Target, across, name_targets
 from cliffwatch.samples import CaseKey
 
 

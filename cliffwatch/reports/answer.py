@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Protocol
 from cliffwatch.comparing.attribution.blocks import of_row
 from cliffwatch.comparing.attribution.cause import name_causes
 from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, ComparisonSet, size_of
-from cliffwatch.comparing.ordering import CHANGED, COUNTED, JudgedRow, detectable
+from cliffwatch.comparing.ordering import CHANGED, COUNTED, detectable
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.parsers.per_operation import nanoseconds
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
-from cliffwatch.samples import Mode
+from cliffwatch.reports.several.across import Across, Target, across, others_unchanged
 
 if TYPE_CHECKING:  # as in `cause`
     from cliffwatch.comparing.attribution.changes import Functions
@@ -21,30 +21,6 @@ if TYPE_CHECKING:  # as in `cause`
 _NOTHING = "nothing was compared"
 _MOST_CAUSES = 2
 _LONGEST_ERROR = 200
-
-
-class MeasuredRow(JudgedRow, figures.RowWithValues, Protocol):
-    """A row on one target."""
-
-    @property
-    def unit(self) -> str: ...
-    @property
-    def mode(self) -> Mode | None: ...
-    @property
-    def interval_level(self) -> float | None: ...
-
-
-class AnsweredRow(Protocol):
-    """A row on all targets."""
-
-    @property
-    def suite(self) -> str: ...
-    @property
-    def benchmark(self) -> str: ...
-    @property
-    def verdict(self) -> str: ...
-    @property
-    def cells(self) -> Sequence[MeasuredRow | None]: ...
 
 
 class FailedArm(Protocol):
@@ -104,23 +80,13 @@ class Circumstances:
     """Formats names and errors, which are a tree's own text."""
 
 
-@dataclass(frozen=True, slots=True)
-class _OnOneTarget:
-    """A row of a comparison of two arms."""
-
-    suite: str
-    benchmark: str
-    verdict: str
-    cells: tuple[ComparisonRow]
-
-
 def answer_set(
     compared: ComparisonSet, context: ReportContext = NO_CONTEXT, marked: Callable[[str], str] = str
 ) -> Answer:
     """Answers for two arms. `marked` formats names and errors, which are a tree's own text."""
-    rows = [_OnOneTarget(row.suite, row.benchmark, row.verdict, (row,)) for row in compared.primary_rows()]
-    return write_answer(
-        rows,
+    return answer_across(
+        across([compared.rows]),
+        (),
         Circumstances(
             in_turns=compared.took_turns,
             unchanged_builds=len(compared.unchanged_builds()),
@@ -142,8 +108,8 @@ def causes_of_set(
     return name_causes((each for each in found if each is not None), marked)
 
 
-def write_answer(rows: Sequence[AnsweredRow], beside: Circumstances) -> Answer:
-    """Answers for rows over all targets."""
+def answer_across(rows: Sequence[Across], targets: Sequence[Target], beside: Circumstances) -> Answer:
+    """Answers for rows over all targets, and names what changed on one of several `targets` alone."""
     marked = beside.marked
     if beside.failures and all(row.verdict in ("failed", "missing") for row in rows):
         return Answer(_NOTHING, "; ".join(_name_failures(beside.failures, marked)))
@@ -158,10 +124,27 @@ def write_answer(rows: Sequence[AnsweredRow], beside: Circumstances) -> Answer:
     if cause and (not common or len({row.verdict for row in rows} & set(CHANGES)) > 1):
         common = f"{common}. Cause" if common else "Cause"  # of changes, but not of one kind alone
     why = ": ".join(filter(None, (common, cause)))
-    return Answer(result, f"{why}." if why else "")
+    alone = (f"On {marked(targets[index].name)} only: {counts}." for index, counts in _on_one(rows, targets))
+    return Answer(result, " ".join([*([f"{why}."] if why else []), *alone]))
 
 
-def _parts(rows: Sequence[AnsweredRow], *, in_turns: bool) -> Iterator[tuple[str, str]]:
+def _on_one(rows: Sequence[Across], targets: Sequence[Target]) -> Iterator[tuple[int, str]]:
+    if len(targets) < 2:
+        return
+    for index in range(len(targets)):
+        alone = [
+            row for row in rows if row.verdict in CHANGES and row.where == (index,) and others_unchanged(row)
+        ]
+        counts = [
+            count_rows(same, verdict)
+            for verdict in CHANGES
+            if (same := [row for row in alone if row.verdict == verdict])
+        ]
+        if counts:
+            yield index, ", ".join(counts)
+
+
+def _parts(rows: Sequence[Across], *, in_turns: bool) -> Iterator[tuple[str, str]]:
     """Yields the count of each verdict. Changes between separate measurements share one count."""
     of_verdict = {
         verdict: same for verdict in COUNTED if (same := [row for row in rows if row.verdict == verdict])
@@ -181,22 +164,22 @@ def _parts(rows: Sequence[AnsweredRow], *, in_turns: bool) -> Iterator[tuple[str
             yield verdict, count_rows(left, verdict) + (_range(left, verdict) if verdict in CHANGES else "")
 
 
-def _count_apart(rows: Sequence[AnsweredRow]) -> str:
+def _count_apart(rows: Sequence[Across]) -> str:
     return f"{len(rows):,} {'differs' if len(rows) == 1 else 'differ'} {BETWEEN_MEASUREMENTS}"
 
 
-def _size_apart(rows: Sequence[AnsweredRow]) -> str:
+def _size_apart(rows: Sequence[Across]) -> str:
     cells = [cell for row in rows for cell in row.cells if cell and cell.verdict in CHANGES]
     sizes = [abs(cell.change) for cell in cells if cell.change is not None]
     return f" by {'up to ' if len(cells) > 1 else ''}{figures.brief_size(max(sizes))}" if sizes else ""
 
 
-def _is_counted(row: AnsweredRow) -> bool:
+def _is_counted(row: Across) -> bool:
     """True if the change is of counted values only, which do not drift."""
     return all(cell.interval_level is None for cell in row.cells if cell and cell.verdict in CHANGES)
 
 
-def count_rows(rows: Sequence[AnsweredRow], verdict: str) -> str:
+def count_rows(rows: Sequence[Across], verdict: str) -> str:
     """Returns `2 slower`, `1 unchanged`, `3 with opposite changes`."""
     return f"{len(rows):,} {word_of([cell for row in rows for cell in row.cells if cell], verdict)}"
 
@@ -205,13 +188,13 @@ _TIMES = {"regression": "slower", "improvement": "faster"}
 _OTHERS = {"regression": "worse", "improvement": "better", "disagree": "with opposite changes"}
 
 
-def word_of(cells: Sequence[MeasuredRow], verdict: str) -> str:
+def word_of(cells: Sequence[ComparisonRow], verdict: str) -> str:
     """Names a verdict: `slower` if all rows are times, rates or instructions, else `worse`."""
     timed = all(nanoseconds(1.0, cell.unit) is not None for cell in cells if cell.verdict == verdict)
     return (_TIMES if timed and verdict in _TIMES else _OTHERS).get(verdict, verdict)
 
 
-def _range(rows: Sequence[AnsweredRow], verdict: str) -> str:
+def _range(rows: Sequence[Across], verdict: str) -> str:
     """Returns the size of the largest change: ` (up to 5.2 % more instructions)`."""
     cells = [cell for row in rows for cell in row.cells if cell and cell.verdict == verdict]
     if not cells:
@@ -226,7 +209,7 @@ def _range(rows: Sequence[AnsweredRow], verdict: str) -> str:
     return f" ({'up to ' if len(cells) > 1 and largest.change is not None else ''}{size})"
 
 
-def _without_change(parts: dict[str, str], rows: Sequence[AnsweredRow]) -> str:
+def _without_change(parts: dict[str, str], rows: Sequence[Across]) -> str:
     """Returns how an answer without a change begins, and says what would have been seen."""
     if not parts:
         parts["none"] = _NOTHING
@@ -241,7 +224,7 @@ def _without_change(parts: dict[str, str], rows: Sequence[AnsweredRow]) -> str:
     return "no change: " if parts.keys() <= {"unchanged", "unchanged-build"} else "no change shown: "
 
 
-def _shared(rows: Sequence[AnsweredRow], marked: Callable[[str], str]) -> Iterator[str]:
+def _shared(rows: Sequence[Across], marked: Callable[[str], str]) -> Iterator[str]:
     """Yields what changed rows have in common: `of ringbufs`. Skips what all rows share."""
     verdicts = [verdict for verdict in CHANGES if any(row.verdict == verdict for row in rows)]
     for verdict in verdicts:

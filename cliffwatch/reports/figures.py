@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
 
 from cliffwatch.comparing.comparison import CHANGES, DECIDED, LESS_LOOP
 from cliffwatch.comparing.ordering import is_beyond_noise, is_likely
@@ -32,15 +31,6 @@ SIGNS: Mapping[Verdict, str] = {
     "invalid": "x",
 }
 """Shapes for worse and better, because not everybody sees colours."""
-
-
-class RowWithValues(Protocol):
-    """A row with the values of both sides: a `Comparison`, or a row of a document."""
-
-    @property
-    def base(self) -> float | None: ...
-    @property
-    def head(self) -> float | None: ...
 
 
 def case_name(case: CaseKey, metric: str) -> str:
@@ -95,7 +85,7 @@ def signed_change(row: ComparisonRow) -> str:
     return change(row) if row.verdict in DECIDED else f"{SIGNS[row.verdict]} {change(row)}"
 
 
-def step(row: RowWithValues) -> str:
+def step(row: ComparisonRow) -> str:
     """Formats a change from or to zero, which has no percentage: `0 -> 2`."""
     return " -> ".join("-" if number is None else f"{number:.4g}" for number in (row.base, row.head))
 

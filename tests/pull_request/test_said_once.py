@@ -15,9 +15,9 @@ from cliffwatch.command.main import main
 from cliffwatch.comparing.comparison import NOT_IN_TURNS
 from cliffwatch.comparing.validity import drift_notes
 from cliffwatch.pull_request.comment import check_run, regression_comment, sticky_comment
-from cliffwatch.reports.answer import Circumstances, answer_set
+from cliffwatch.reports.answer import Circumstances, answer_across, answer_set
 from cliffwatch.reports.json_report import comparison_row
-from cliffwatch.reports.several.across import across, answer_across, name_targets
+from cliffwatch.reports.several.across import across, name_targets
 from cliffwatch.stats.noise.drifts import Drift
 
 DRIFT = "may differ by"

@@ -6,8 +6,8 @@ import pytest
 from made_documents import made_row
 
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.reports.answer import Circumstances
-from cliffwatch.reports.several.across import across, answer_across, describe_targets, name_targets
+from cliffwatch.reports.answer import Circumstances, answer_across
+from cliffwatch.reports.several.across import across, describe_targets, name_targets
 
 BOTH = name_targets([("amd-rome", "walltime"), ("intel-skylake", "walltime")])
 

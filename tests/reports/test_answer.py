@@ -3,9 +3,9 @@
 import pytest
 from made_documents import made_row
 
-from cliffwatch.reports.answer import Circumstances, name_failure
+from cliffwatch.reports.answer import Circumstances, answer_across, name_failure
 from cliffwatch.reports.figures import size_words
-from cliffwatch.reports.several.across import across, answer_across, name_targets
+from cliffwatch.reports.several.across import across, name_targets
 from cliffwatch.samples import Mode
 
 ONE = name_targets([("amd-rome", "walltime")])

@@ -2,7 +2,6 @@
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from cliffwatch.comparing.attribution.changes import (
     SHARE_OF_CASE,
@@ -19,33 +18,15 @@ from cliffwatch.comparing.attribution.operations import (
 )
 from cliffwatch.comparing.attribution.per_call import changed_calls, hidden_changes
 from cliffwatch.comparing.comparison import CHANGES
-from cliffwatch.formats.verdicts import Verdict
+from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.parsers.per_operation import nanoseconds
-
-
-class MeasuredRow(Protocol):
-    """A row of a comparison: values in `unit`, changes as fractions of base."""
-
-    @property
-    def unit(self) -> str: ...
-    @property
-    def base(self) -> float | None: ...
-    @property
-    def head(self) -> float | None: ...
-    @property
-    def verdict(self) -> Verdict: ...
-    @property
-    def ci_low(self) -> float | None: ...
-    @property
-    def ci_high(self) -> float | None: ...
-
 
 Boots = Sequence[OperationCounts]
 """Boot by boot."""
 
 
 def row_functions(
-    row: MeasuredRow, base: Boots, head: Boots, *, differing: Container[Function] = ()
+    row: ComparisonRow, base: Boots, head: Boots, *, differing: Container[Function] = ()
 ) -> CaseFunctions | None:
     """Compares the functions of a row. None if a side was not counted, or if the unit has no operations.
 

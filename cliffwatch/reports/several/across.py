@@ -1,22 +1,15 @@
-"""Merges comparisons of the same two kernels on several targets: one row per case and metric.
-
-Works on the rows of Comparison JSON (docs/formats.md).
-"""
+"""Merges comparisons of the same two kernels on several targets: one row per case and metric."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from cliffwatch.comparing.comparison import CHANGES, size_of
 from cliffwatch.comparing.ordering import ORDER, is_likely
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.parsers.per_operation import INSTRUCTIONS, nanoseconds
-from cliffwatch.reports.answer import Answer, Circumstances, count_rows, write_answer
 from cliffwatch.reports.several.row_addresses import row_path
-from cliffwatch.samples import Mode
-
-Case = tuple[str, str, tuple[tuple[str, str], ...]]
-Key = tuple[str, str, tuple[tuple[str, str], ...], str, str]
+from cliffwatch.samples import CaseKey, Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +25,34 @@ class Target:
 class Across:
     """A metric of a case on every target."""
 
-    suite: str
-    benchmark: str
-    params: Mapping[str, str]
-    metric: str
-    """Of the time or rate, beside which icount's instructions stand."""
-    unit: str
-    """Of that metric."""
+    row: ComparisonRow
+    """The cell that names it: of a time or rate, beside which icount's instructions stand."""
     cells: tuple[ComparisonRow | None, ...]
     """One row per target; None if the target did not measure the metric."""
     verdict: str
     """A member of ORDER."""
     where: tuple[int, ...]
     """Indexes of the targets with this verdict; for `disagree`, of all targets that report a change."""
+
+    @property
+    def suite(self) -> str:
+        return self.row.suite
+
+    @property
+    def benchmark(self) -> str:
+        return self.row.benchmark
+
+    @property
+    def params(self) -> Mapping[str, str]:
+        return self.row.params
+
+    @property
+    def metric(self) -> str:
+        return self.row.metric
+
+    @property
+    def unit(self) -> str:
+        return self.row.unit
 
     @property
     def measures(self) -> tuple[tuple[str, str], ...]:
@@ -104,39 +112,38 @@ def across(rows: Sequence[Iterable[ComparisonRow]], *, all_metrics: bool = False
     """Merges the primary rows, or all rows, of each target. Keeps the order of first occurrence."""
     of_targets = [list(of_target) for of_target in rows]
     times = _times_beside_counts(of_targets)
-    by_key: dict[Key, list[ComparisonRow | None]] = {}
+    by_key: dict[tuple[CaseKey, tuple[str, str]], list[ComparisonRow | None]] = {}
     for index, of_target in enumerate(of_targets):
         for row in of_target:
             if row.primary or all_metrics:
-                case, own = _case(row), (row.metric, row.unit)
-                key = (*case, *(times.get(case, own) if row.metric == INSTRUCTIONS else own))
+                case, own = row.case, (row.metric, row.unit)
+                key = case, times.get(case, own) if row.metric == INSTRUCTIONS else own
                 cells = by_key.get(key)
                 if cells is None:
                     cells = by_key[key] = [None] * len(rows)
                 cells[index] = row
-    return [
-        Across(suite, benchmark, dict(params), metric, unit, tuple(cells), *_verdict(cells))
-        for (suite, benchmark, params, metric, unit), cells in by_key.items()
-    ]
+    return [_over_targets(cells) for cells in by_key.values()]
 
 
-def _case(row: ComparisonRow) -> Case:
-    return row.suite, row.benchmark, tuple(row.params.items())
+def _over_targets(cells: Sequence[ComparisonRow | None]) -> Across:
+    measured = [cell for cell in cells if cell]
+    named = next((cell for cell in measured if cell.metric != INSTRUCTIONS), measured[0])
+    return Across(named, tuple(cells), *_verdict(cells))
 
 
-def _times_beside_counts(rows: Sequence[Sequence[ComparisonRow]]) -> Mapping[Case, tuple[str, str]]:
+def _times_beside_counts(rows: Sequence[Sequence[ComparisonRow]]) -> Mapping[CaseKey, tuple[str, str]]:
     """Returns metric and unit of each case's first primary time or rate.
 
     Leaves out cases for which a target measures both instructions and a time or rate.
     """
-    found: dict[Case, tuple[str, str]] = {}
-    both: set[Case] = set()
+    found: dict[CaseKey, tuple[str, str]] = {}
+    both: set[CaseKey] = set()
     for of_target in rows if len(rows) > 1 else ():
-        counted = {_case(row) for row in of_target if row.metric == INSTRUCTIONS}
+        counted = {row.case for row in of_target if row.metric == INSTRUCTIONS}
         for row in of_target:
             if row.primary and row.metric != INSTRUCTIONS and nanoseconds(1.0, row.unit) is not None:
-                found.setdefault(_case(row), (row.metric, row.unit))
-                both |= {_case(row)} & counted
+                found.setdefault(row.case, (row.metric, row.unit))
+                both |= {row.case} & counted
     return {case: named for case, named in found.items() if case not in both}
 
 
@@ -174,35 +181,10 @@ def describe_targets(row: Across, targets: Sequence[Target]) -> str:
     if len(row.where) == len(targets):
         return "both" if len(targets) == 2 else f"all {len(targets)}"
     names = " and ".join(targets[index].name for index in row.where)
-    return f"{names} only" if _others_unchanged(row) else f"{names} at least"
+    return f"{names} only" if others_unchanged(row) else f"{names} at least"
 
 
-def _others_unchanged(row: Across) -> bool:
+def others_unchanged(row: Across) -> bool:
     """True if all targets without the row's verdict are unchanged."""
     others = [cell for index, cell in enumerate(row.cells) if index not in row.where]
     return all(cell is not None and cell.verdict == "unchanged" for cell in others)
-
-
-def answer_across(rows: Sequence[Across], targets: Sequence[Target], beside: Circumstances) -> Answer:
-    """Answers for rows of several targets, with what changed on one of them alone. See `write_answer`."""
-    answer = write_answer(rows, beside)
-    alone = [
-        f"On {beside.marked(targets[index].name)} only: {counts}." for index, counts in _on_one(rows, targets)
-    ]
-    return replace(answer, why=" ".join(filter(None, (answer.why, *alone))))
-
-
-def _on_one(rows: Sequence[Across], targets: Sequence[Target]) -> Iterator[tuple[int, str]]:
-    if len(targets) < 2:
-        return
-    for index in range(len(targets)):
-        alone = [
-            row for row in rows if row.verdict in CHANGES and row.where == (index,) and _others_unchanged(row)
-        ]
-        counts = [
-            count_rows(same, verdict)
-            for verdict in CHANGES
-            if (same := [row for row in alone if row.verdict == verdict])
-        ]
-        if counts:
-            yield index, ", ".join(counts)

@@ -6,8 +6,8 @@ from cliffwatch.comparing.attribution.cause import name_causes
 from cliffwatch.comparing.attribution.documents import functions_of_document
 from cliffwatch.comparing.comparison import took_turns
 from cliffwatch.reports.answer import Answer as Sentences
-from cliffwatch.reports.answer import Circumstances
-from cliffwatch.reports.several.across import Across, answer_across
+from cliffwatch.reports.answer import Circumstances, answer_across
+from cliffwatch.reports.several.across import Across
 from cliffwatch_service.compare.pairing import Answer, targets_of
 
 

@@ -2,15 +2,15 @@
 
 import re
 import xml.etree.ElementTree as ET
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from made_documents import made_row
 from service_running import Running
 from service_runs import commit_of, run_of
 
-from cliffwatch.reports.several.across import Across
+from cliffwatch.reports.several.across import Across, across
 from cliffwatch_service.web.history.badge import badge_path, say_rows
 
 TREE = "https://git.example.org/bpf-next.git"
@@ -89,8 +89,7 @@ def test_a_name_in_several_trees_needs_its_tree(running: Running) -> None:
 
 def row(verdict: str, change: float | None) -> Across:
     """A case that one target measured."""
-    cell = SimpleNamespace(verdict=verdict, change=change)
-    return Across("local-storage", "get", {}, "hits", "ns/op", (cell,), verdict, (0,))  # type: ignore[arg-type]
+    return across([[made_row(verdict=verdict, change=change)]])[0]
 
 
 @pytest.mark.parametrize(
