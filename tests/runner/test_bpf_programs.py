@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from monitor_stand_in import Emulator
 
-from cliffwatch_runner.guest.counting.bpf_names import LARGEST_PROGRAM_BYTES, BpfCode, BpfNames
-from cliffwatch_runner.guest.counting.kernel_pages import KERNEL_MAP
+from cliffwatch_runner.guest.counting.bpf_names import KERNEL_MAP, LARGEST_PROGRAM_BYTES, BpfCode, BpfNames
 from cliffwatch_runner.guest.counting.monitor import Monitor
 from cliffwatch_runner.guest.counting.name_watch import NameSources, NameWatch, read_bpf_bytes, read_bpf_code
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from cliffwatch.command.main import main
 from cliffwatch_runner.command import worker as command
-from cliffwatch_runner.doctor import isolation
+from cliffwatch_runner.doctor.build import isolation
 from cliffwatch_runner.sandbox import namespaces
 from cliffwatch_runner.sandbox.namespaces import (
     NOT_INSTALLED,
@@ -160,7 +160,7 @@ def test_worker_and_doctor_say_the_same(
     message, step = ended.stderr.splitlines()
     assert message == f"cliffwatch: {refusal.message}"
     assert "--isolation none" not in step, "a worker builds what strangers ask for"
-    check = isolation.isolation(SimpleNamespace(refusal=refusal))  # type: ignore[arg-type]
+    check = isolation(SimpleNamespace(refusal=refusal))  # type: ignore[arg-type]
     assert (check.status, check.finding) == ("fail", refusal.message)
     assert check.fixes[0] in step
 

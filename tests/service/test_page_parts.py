@@ -20,8 +20,7 @@ from cliffwatch_service.web.layout.drawing import bar, common_scale, history
 from cliffwatch_service.web.layout.render import commit_page
 from cliffwatch_service.web.layout.session import own_address, session_key
 from cliffwatch_service.web.layout.wording import ago, format_duration, parameters
-from cliffwatch_service.web.work.outputs import mark_lines
-from cliffwatch_service.web.work.runs import outputs_of
+from cliffwatch_service.web.work.runs import mark_lines, outputs_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

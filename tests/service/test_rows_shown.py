@@ -14,7 +14,7 @@ from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.store.history.changes import ChangeKind, ChangeRow, ChangeState
 from cliffwatch_service.web.compare.lines import table_row
 from cliffwatch_service.web.layout.drawing import common_scale
-from cliffwatch_service.web.layout.intervals import interval_words, levels_of
+from cliffwatch_service.web.layout.wording import interval_words, levels_of
 
 SCALE = common_scale([], [0.05])
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from cliffwatch.parsers.bench.around import Command, command_of, labels_of
-from cliffwatch.parsers.bench.collecting import take
-from cliffwatch.parsers.bench.kind import BenchOutput
+from cliffwatch.parsers.bench.kind import BenchOutput, Reading
 from cliffwatch.parsers.bench.lines import LIBBPF, SET_UP, SLAB, STARTED, KnownLine, is_chatter, recognise
 from cliffwatch.parsers.cleaning import Line, begins_output
 from cliffwatch.parsers.readings import ProblemList, problem_at
@@ -192,3 +191,43 @@ def _begins_another(known: KnownLine, output: BenchOutput) -> bool:
     if known.kind.once and any(fields.keys() & known.numbers().keys() for _, fields in output.finals):
         return True
     return known.role == "iter" and bool(output.summary) and known.kind.lines_per_reading == 1
+
+
+def take(known: KnownLine, line: Line, output: BenchOutput) -> None:
+    """Adds a recognised line to its output."""
+    fields = known.numbers()
+    if known.role == "failure":
+        _take_failure(known, line, output)
+        return
+    if known.role == "doubt":
+        output.doubts.append((line.number, known.fields.get("doubt", line.text)))
+        return
+    output.kind = known.kind
+    output.units.update({name: known.fields[name] for name in ("letter", "time") if name in known.fields})
+    if known.role == "iter":
+        _take_reading(known, fields, output)
+    elif known.role == "summary":
+        output.summary.update(fields)
+        output.summary_line = line.number
+    else:
+        output.finals.append((known.fields, fields))
+
+
+def _take_reading(known: KnownLine, fields: dict[str, float], output: BenchOutput) -> None:
+    last = output.readings[-1] if output.readings else None
+    if (
+        known.kind.lines_per_reading > 1
+        and last is not None
+        and last.fields.get("iter") == fields.get("iter")
+    ):
+        output.readings[-1] = Reading({**last.fields, **fields}, last.seconds)
+        return
+    output.readings.append(Reading(fields, 1.0 + fields.get("jitter", 0.0) / 1e6))
+
+
+def _take_failure(known: KnownLine, line: Line, output: BenchOutput) -> None:
+    if "failure" in known.fields:
+        output.kind = output.kind or known.kind
+        output.failures.append((line.number, known.fields["failure"]))
+    elif int(known.fields["errors"]) or int(known.fields["create"]):
+        output.doubts.append((line.number, f"errors while it ran: {line.text.strip()}"))

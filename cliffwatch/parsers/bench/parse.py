@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from cliffwatch.parsers.bench.averages import values_of
-from cliffwatch.parsers.bench.kind import BenchOutput, Kind, MetricValue, Reading
+from cliffwatch.counting import count_noun
+from cliffwatch.parsers.bench.averages import DOUBTFUL, values_of
+from cliffwatch.parsers.bench.kind import STEP, BenchOutput, Kind, MetricValue, Reading
 from cliffwatch.parsers.bench.lines import LIBBPF
 from cliffwatch.parsers.bench.outputs import split
-from cliffwatch.parsers.bench.same_name import tell_apart
-from cliffwatch.parsers.bench.summaries import drop_warmup, find_disagreement
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.parsers.printed_digits import step_of
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
@@ -139,3 +138,106 @@ def _sample(row: MetricValue, kind: Kind, suite: str, name: str, params: Mapping
         readings=row.samples,
         resolution=row.resolution,
     )
+
+
+def drop_warmup(output: BenchOutput, warmup: int | None) -> list[Reading]:
+    """Returns the readings after warm-up.
+
+    bench summarises the readings from `-w` on, but does not print `-w`. If `warmup` is None, the warm-up is
+    the number of readings that reproduces the Summary's mean, or else 1.
+    """
+    count = len(output.readings)
+    if warmup is None:
+        warmup = _fitting_warmup(output)
+    return output.readings[warmup:] if warmup < count else output.readings[-1:]
+
+
+def _fitting_warmup(output: BenchOutput) -> int:
+    name = output.kind.rate if output.kind else None
+    if name is None or name not in output.summary or len(output.readings) < 3:
+        return 1
+    target = output.summary[name]
+
+    def distance(warmup: int) -> float:
+        kept = output.readings[warmup:]
+        mean = sum(each.fields.get(name, math.nan) * each.seconds for each in kept) / len(kept)
+        return abs(mean - target) if math.isfinite(mean) else math.inf
+
+    best = min(range(1, len(output.readings)), key=distance)
+    return 1 if distance(1) <= distance(best) + STEP else best
+
+
+def find_disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | None:
+    """Describes a disagreement between Summary and Iter lines. None if they agree.
+
+    Differences from rounding and slipped intervals are tolerated.
+    """
+    if output.kind is None or not kept:
+        return None
+    for name in (output.kind.rate, output.kind.level):
+        if name is None or name not in output.summary or name not in kept[0].fields:
+            continue
+        numbers = [each.fields[name] * (each.seconds if name == output.kind.rate else 1.0) for each in kept]
+        mean, summary = sum(numbers) / len(numbers), output.summary[name]
+        if abs(mean - summary) > max(DOUBTFUL * abs(summary), 10 * STEP):
+            return (
+                f"the Summary says {summary:g}, but the Iter lines average {mean:g}: readings are missing "
+                f"or were changed"
+            )
+    return None
+
+
+_PRODUCERS = "producers"
+_SHARP = 0.05
+"""Smaller rates have too few printed digits to derive the number of producers from them."""
+
+
+def tell_apart(outputs: Sequence[BenchOutput], problems: list[Problem]) -> None:
+    """Adds the number of producers to outputs that differ in it.
+
+    Reports the outputs that are read as boots.
+    """
+    groups: dict[tuple[object, ...], list[BenchOutput]] = {}
+    for output in outputs:
+        if output.kind is not None:
+            groups.setdefault((output.name, *output.params.items()), []).append(output)
+    for group in groups.values():
+        counts = [_producers(each) for each in group]
+        if len(set(counts)) > 1 and None not in counts:
+            for output, count in zip(group, counts, strict=True):
+                if count != 1:
+                    output.params[_PRODUCERS] = str(count)
+        _tell_of_boots(group, problems)
+
+
+def _producers(output: BenchOutput) -> int | None:
+    """Derives the number of producers from the total rate and the rate of one.
+
+    None if the lines lack either.
+    """
+    if _PRODUCERS in output.params:
+        return None
+    for fields in (output.summary, *(each.fields for each in reversed(output.readings))):
+        whole, one = fields.get("hits", math.nan), fields.get("per_prod", math.nan)
+        if math.isfinite(whole) and math.isfinite(one) and one >= _SHARP:
+            return max(1, round(whole / one))
+    return None
+
+
+def _tell_of_boots(group: Sequence[BenchOutput], problems: list[Problem]) -> None:
+    """Reports outputs that are read as boots of one case.
+
+    With a banner that is certain, without one it is a guess.
+    """
+    bare: dict[str, list[BenchOutput]] = {}
+    for each in group:
+        if not each.framed:
+            bare.setdefault(each.params.get(_PRODUCERS, ""), []).append(each)
+    for alike in bare.values():
+        if len(alike) > 1:
+            name = alike[0].name or "unknown"
+            what = (
+                f"{count_noun(len(alike), 'output')} of '{name}' cannot be distinguished:"
+                " they were read as boots of one case"
+            )
+            problems.append(problem_at(alike[0].line, name, what))

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from cliffwatch_runner.doctor.check import Check, Status
 from cliffwatch_runner.doctor.facts import HostFacts
-from cliffwatch_runner.doctor.isolation import isolation
 from cliffwatch_runner.host.programs import Llvm, parse_version
+from cliffwatch_runner.sandbox.namespaces import TRUST_ADVICE
 
 PYTHON = (3, 11)
 PAHOLE_FOR_BTF = (1, 22)
@@ -173,4 +173,17 @@ def memory(facts: HostFacts) -> Check:
         finding="unknown" if available is None else f"{available / 2**20:.1f} GiB available",
         why="Linking a kernel with BTF and running a guest each take a few GiB.",
         fixes=() if status == "ok" else ("Stop what uses the memory: ps -eo rss,args --sort=-rss | head",),
+    )
+
+
+def isolation(facts: HostFacts) -> Check:
+    """Without namespaces, neither builds nor guests run unless the user gives --isolation none."""
+    refusal = facts.refusal
+    return Check(
+        name="isolation",
+        group="build",
+        status="ok" if refusal is None else "fail",
+        finding="bubblewrap makes namespaces" if refusal is None else refusal.message,
+        why="It keeps a tree's Makefiles and its kernel away from your files and the network.",
+        fixes=() if refusal is None else refusal.commands or (refusal.otherwise, TRUST_ADVICE),
     )

@@ -21,7 +21,7 @@ from cliffwatch_service.ingest.free_form import plain_text
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import tokens
-from cliffwatch_service.store.github.people import keep_person
+from cliffwatch_service.store.github.job_tokens import keep_person
 
 CALLBACK = "/sign-in/github/callback"
 _Member = TypeVar("_Member", str, int)

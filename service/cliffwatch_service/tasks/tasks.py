@@ -21,6 +21,7 @@ from cliffwatch_service.compare.analysis import analyse_run, keep_compared
 from cliffwatch_service.compare.several import compare_own_arms
 from cliffwatch_service.github.actions.job_tokens import forget_job_tokens
 from cliffwatch_service.github.parts import GitHubParts
+from cliffwatch_service.github.webhooks.deliveries import KEPT_DAYS
 from cliffwatch_service.history.bisection.bisecting import bisect_changes
 from cliffwatch_service.history.changes import answers_watching, branches_with, take_changes
 from cliffwatch_service.history.follow import poll
@@ -32,11 +33,10 @@ from cliffwatch_service.jobs.leases import expire
 from cliffwatch_service.jobs.staleness import keep_fresh
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
-from cliffwatch_service.store import background, database, follows
-from cliffwatch_service.store.github import pull_requests
+from cliffwatch_service.store import background, boots, database, follows
+from cliffwatch_service.store.github import deliveries, pull_requests
 from cliffwatch_service.tasks.github import add_github, defer_moving_reports
 from cliffwatch_service.tasks.news import add_news, defer_due_deliveries
-from cliffwatch_service.tasks.retention import apply_retention, forget_deliveries
 
 RETRY = RetryStrategy(max_attempts=5, exponential_wait=3)
 RETRY_DATABASE = RetryStrategy(
@@ -177,3 +177,13 @@ def _add_rounds(app: App, parts: TaskParts, github: GitHubParts) -> None:
             forgotten = forget_deliveries(connection, parts.now())
             ended = forget_job_tokens(connection, parts.now())
         _log.info("raw outputs removed", boots=gone, deliveries=forgotten, job_tokens=ended)
+
+
+def apply_retention(connection: Connection[Any], days: int | None, now: datetime) -> int:
+    """Removes raw outputs older than `days`; None keeps all. Returns the number of boots."""
+    return 0 if days is None else boots.remove_raw(connection, now - timedelta(days=days))
+
+
+def forget_deliveries(connection: Connection[Any], now: datetime) -> int:
+    """Removes the records of old webhook deliveries. Returns their number."""
+    return deliveries.remove_deliveries(connection, now - timedelta(days=KEPT_DAYS))

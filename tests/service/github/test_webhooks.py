@@ -10,7 +10,7 @@ from app_world import SECRET, World
 from github_stand_in.webhooks import delivery, examples
 
 from cliffwatch_service.github.webhooks.signatures import signature_of
-from cliffwatch_service.tasks.retention import forget_deliveries
+from cliffwatch_service.tasks.tasks import forget_deliveries
 
 PING = {"zen": "Keep it logically awesome.", "hook_id": 1}
 

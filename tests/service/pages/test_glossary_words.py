@@ -7,7 +7,7 @@ import pytest
 from service_running import Running
 
 from cliffwatch_service import web
-from cliffwatch_service.web.layout.terms import GLOSSARY, TERMS, Terms
+from cliffwatch_service.web.layout.render import GLOSSARY, TERMS, Terms
 
 TEMPLATES = Path(web.__file__).parent / "templates"
 

@@ -1,22 +1,26 @@
 """Fills an empty database with the demonstration, through the functions that serve hosts and people."""
 
-from collections.abc import Callable, Iterable
+import io
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from importlib import resources
 from io import BytesIO
-from typing import Any, cast
+from typing import Any, Literal, cast
 
+import orjson
+import zstandard
 from psycopg import Connection
 
 from cliffwatch.counting import count_noun
-from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.reading import as_json, convert
+from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.uploads import RunUpload
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import run_digest
 from cliffwatch_service.access.tokens import Caller, make_token
 from cliffwatch_service.command.demonstration import measured
-from cliffwatch_service.command.demonstration.demo_run import DemoRun
+from cliffwatch_service.command.demonstration.demo_run import DemoBoot, DemoRun
 from cliffwatch_service.command.demonstration.measured import measured_runs
-from cliffwatch_service.command.demonstration.recorded import recorded_runs
 from cliffwatch_service.compare.analysis import analyse_run
 from cliffwatch_service.history.changes import take_changes
 from cliffwatch_service.history.follow import follow_branch
@@ -226,3 +230,25 @@ def _queue(connection: Connection[Any], before: str, newest: str, now: datetime)
     hosts.keep_host(
         connection, "skylake-1", "intel-skylake", {"modes": ["walltime"]}, now - timedelta(hours=7)
     )
+
+
+Kind = Literal["published", "elsewhere", "history", "pull request"]
+"""`elsewhere`: kernels of measured.py on other platforms. The others say where their revisions come from."""
+
+
+def recorded_runs(kind: Kind, now: datetime) -> Iterator[DemoRun]:
+    """Yields the runs of one kind, in the order of their revisions."""
+
+    def at(seconds: float) -> datetime:
+        return now + timedelta(seconds=seconds)
+
+    packed = (resources.files("cliffwatch_service.command.demonstration") / "recorded.jsonl.zst").read_bytes()
+    for line in io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(packed)):
+        run = orjson.loads(line)
+        if run["kind"] != kind:
+            continue
+        for about in (boot["boot"] for boot in run["boots"]):
+            about |= {name: at(about[name]).isoformat() for name in ("began", "ended")}
+        run["record"]["created"] = at(run["record"]["created"]).isoformat()
+        boots = [DemoBoot(boot["boot"]["index"], boot) for boot in run["boots"]]
+        yield DemoRun(run["host"], convert(run["record"], RunRecord), boots, at(run["received"]))

@@ -3,21 +3,24 @@
 Only its current state at GitHub decides, not the content or the order of webhooks.
 """
 
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import structlog
 from psycopg import Connection
 
-from cliffwatch.failure import Failure, HttpFailure
-from cliffwatch.pull_request.mailing_list_series import MeasuredRange
-from cliffwatch.pull_request.policy import DEFAULT, Policy
+from cliffwatch.failure import Failure, HttpFailure, wrong_usage
+from cliffwatch.pull_request.mailing_list_series import MeasuredRange, read_series_branch
+from cliffwatch.pull_request.policy import DEFAULT, FILE_NAME, LARGEST, Policy, read_policy
 from cliffwatch_service.github.calling import InstallationClient
 from cliffwatch_service.github.installations import find_reached_repository, refresh_after_refusal
 from cliffwatch_service.github.parts import GitHubParts, raise_if_later
 from cliffwatch_service.github.pull_requests.measured_range import load_measured_range
 from cliffwatch_service.github.pull_requests.opened import GitHubPullRequest, read_pull_request
-from cliffwatch_service.github.pull_requests.policies import policy_of
 from cliffwatch_service.github.pull_requests.requesting import (
     MeasurementRequest,
     drop_all,
@@ -188,3 +191,36 @@ def _keep(connection: Connection[Any], parts: GitHubParts, pull: PullRequestNow,
         version=opened.version,
     )
     return pull_requests.keep_pull_request(connection, facts, parts.now())
+
+
+def policy_of(installed: InstallationClient, repository: RepositoryRow, base_branch: str) -> Policy | Failure:
+    """Returns the policy for pull requests to a branch. Raises Refusal."""
+    if repository.policy is not None:
+        return read_policy(repository.policy, "policy of the service")
+    if read_series_branch(base_branch) is not None:
+        return DEFAULT  # files of a series branch came by mail, from anybody
+    path = f"/repos/{repository.name}/contents/{FILE_NAME}?ref={quote(f'refs/heads/{base_branch}', safe='')}"
+    reply = installed.get(path)
+    if isinstance(reply, HttpFailure):
+        raise_if_later(reply)
+        if reply.is_gone:
+            return DEFAULT
+        return wrong_usage(
+            f"{FILE_NAME} of the base branch cannot be read ({reply.status})",
+            "give the App the right to read contents",
+        )
+    text = _text_of(reply.body)
+    return text if isinstance(text, Failure) else read_policy(text, FILE_NAME)
+
+
+def _text_of(body: Any) -> str | Failure:
+    wrong = wrong_usage(
+        f"{FILE_NAME} of the base branch is no text file of at most {LARGEST} bytes", "make it one"
+    )
+    if not isinstance(body, Mapping) or body.get("type") != "file" or body.get("encoding") != "base64":
+        return wrong
+    try:
+        content = b64decode(str(body.get("content", "")))
+        return content.decode() if len(content) <= LARGEST else wrong
+    except (Error, UnicodeDecodeError):
+        return wrong

@@ -1,5 +1,6 @@
 """Requests a fresh comparison around each candidate and records the outcome: confirmed, refuted, retried."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,11 +15,10 @@ from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.identities import series_digest
 from cliffwatch.samples import CaseKey, Mode
-from cliffwatch.stats.history.fresh import FIRST_BOOTS, FreshAnswer
+from cliffwatch.stats.history.fresh import FIRST_BOOTS, Fresh, FreshAnswer, judge_fresh, next_boots
 from cliffwatch_service.compare.analysis import analyse_run
 from cliffwatch_service.compare.stored import read_stored_rows, read_summary
 from cliffwatch_service.history.changes import change_digest, keep_confirmed, take_changes
-from cliffwatch_service.history.watching.fresh_rows import boots_of_second, judge_candidate
 from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import comparisons, database, tokens
@@ -261,3 +261,33 @@ def _request_key(row: ConfirmationRow) -> tuple[tuple[int, int, int], str]:
 def _boots(row: ConfirmationRow) -> str:
     """Returns the boots to request; `auto` in icount, where the profile determines them."""
     return "auto" if row.mode == "icount" else str(row.boots or FIRST_BOOTS)
+
+
+def judge_candidate(size: float, row: ComparisonRow, number: int) -> FreshAnswer:
+    """Judges a candidate whose row the `number`-th fresh comparison (from 1) does not report.
+
+    `size` is the candidate's, a fraction. A row of counted values, or without a change and its p-value,
+    refutes the candidate.
+    """
+    fresh = _fresh(row)
+    return "refuted" if fresh is None else judge_fresh(size, fresh, number)
+
+
+def boots_of_second(size: float, row: ComparisonRow) -> int:
+    """Returns the boots per arm of a second comparison, for a candidate that this row left open."""
+    fresh = _fresh(row)
+    assert fresh is not None
+    return next_boots(size, fresh)
+
+
+def _fresh(row: ComparisonRow) -> Fresh | None:
+    if row.mode == "icount" or row.change is None or row.p is None or not row.n_base or not row.n_head:
+        return None
+    return Fresh(
+        change=row.change,
+        low=-math.inf if row.ci_low is None else row.ci_low,
+        high=math.inf if row.ci_high is None else row.ci_high,
+        level=row.interval_level or 0.95,
+        p=row.p,
+        boots=min(row.n_base, row.n_head),
+    )

@@ -1,4 +1,4 @@
-"""Tokens of GitHub Actions jobs, by hash, and the identities that they were given for."""
+"""Tokens of GitHub Actions jobs and of people who sign in with a GitHub account, by hash."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import row_cursor
+from cliffwatch_service.postgres.rows import row_cursor, values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,3 +52,18 @@ def insert_job_token(
 def remove_job_tokens(connection: Connection[Any], before: datetime) -> int:
     """Removes the tokens that expired before a time; returns how many."""
     return connection.execute("DELETE FROM github_job_token WHERE expires < %s", [before]).rowcount
+
+
+def keep_person(connection: Connection[Any], account: int, name: str, now: datetime) -> int | None:
+    """Returns the id of an account's token, which nobody can hold: no secret has its hash.
+
+    The first sign-in makes it; it keeps its name when the account's login changes. None if another token has
+    the name.
+    """
+    hashed = f"nobody's: GitHub account {account}".encode()
+    connection.execute(
+        "INSERT INTO token (name, hash, scopes, created) VALUES (%s, %s, '{triage}', %s)"
+        " ON CONFLICT DO NOTHING",
+        [name, hashed, now],
+    )
+    return values(connection, int).execute("SELECT id FROM token WHERE hash = %s", [hashed]).fetchone()

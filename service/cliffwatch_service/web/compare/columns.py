@@ -10,7 +10,7 @@ from cliffwatch.formats.verdicts import Control
 from cliffwatch.reports.several.across import Target
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.web.layout.drawing import Scale, band, band_edges
-from cliffwatch_service.web.layout.intervals import intervals_words, levels_of
+from cliffwatch_service.web.layout.wording import intervals_words, levels_of
 
 Rows = Sequence[ComparisonRow]
 """The rows of one target."""

@@ -30,7 +30,7 @@ from cliffwatch_service.web.compare.functions import (
     programs_of,
 )
 from cliffwatch_service.web.layout.boots import Strip, strips
-from cliffwatch_service.web.layout.intervals import interval_words
+from cliffwatch_service.web.layout.wording import interval_words
 from cliffwatch_service.web.work.requests import RepeatRequest, build_repeat
 
 

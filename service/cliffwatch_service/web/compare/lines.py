@@ -13,8 +13,7 @@ from cliffwatch.reports.several.row_addresses import case_path
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.web.compare.columns import Column, Rows
 from cliffwatch_service.web.layout.drawing import Scale, bar
-from cliffwatch_service.web.layout.intervals import interval_words
-from cliffwatch_service.web.layout.wording import MARKS, tone
+from cliffwatch_service.web.layout.wording import MARKS, interval_words, tone
 
 
 class Cell(NamedTuple):
