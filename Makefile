@@ -57,7 +57,7 @@ demo-suite:
 	@tools/demo_suite.sh "$(SUITE)"
 
 .PHONY: lint
-lint: setup ## ruff, mypy, import-linter, shellcheck, the workflows' checks, the catalogue's own
+lint: setup ## ruff, mypy (tools and tests too), import-linter, shellcheck, the workflows' checks, the catalogue's own
 	@tools/install-packages.sh lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

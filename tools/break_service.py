@@ -183,7 +183,8 @@ class Town:
                     "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing') AND task_name"
                     " <> 'minute-round'"
                 )
-                if connection.execute(query).fetchone()[0] == 0:
+                ((left,),) = connection.execute(query).fetchall()
+                if not left:
                     return
             time.sleep(1)
 
@@ -220,7 +221,7 @@ def check(town: Town) -> list[str]:
             ("comparisons", "SELECT count(*) FROM comparison", jobs),
             ("jobs that name a run of their own", "SELECT count(DISTINCT run_id) FROM job", jobs),
         ):
-            count = connection.execute(query).fetchone()[0]
+            ((count,),) = connection.execute(query).fetchall()
             if count != expected:
                 wrong.append(f"{count} {what}, expected {expected}")
         stored = connection.execute(

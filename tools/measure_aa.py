@@ -49,8 +49,8 @@ def main() -> int:
     for row in repeated:
         print(f"{row.difference:9.4%}  {row.boots} boots  {row.case} {row.metric}")
     wrong = [row for run in runs for row in _changes(run)]
-    for row in wrong:
-        print(f"a false change: {row}")
+    for change in wrong:
+        print(f"a false change: {change}")
     if options.write:
         print(f"{_write(repeated)} rows in suites/{FILE}")
     return 1 if wrong else 0

@@ -28,7 +28,8 @@ APART = Method(one_run=False)
 
 
 def compared_rows(sides: Sequence[Arm]) -> tuple[ComparisonRow, ...]:
-    compared = compare(*sides, noisy, APART)
+    base, head = sides
+    compared = compare(base, head, noisy, APART)
     assert isinstance(compared, ComparisonSet)
     return compared.rows
 

@@ -118,14 +118,10 @@ def compiled_in_functions() -> Iterator[str]:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         )
         for node in (each for function in functions for each in ast.walk(function)):
-            called = node.func if isinstance(node, ast.Call) else None
-            of_re = (
-                isinstance(called, ast.Attribute)
-                and isinstance(called.value, ast.Name)
-                and called.value.id == "re"
-            )
-            if of_re and called.attr != "escape" and module not in FACTORIES:
-                yield f"{module}:{node.lineno}"
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr=called)) if called != "escape":
+                    if module not in FACTORIES:
+                        yield f"{module}:{node.lineno}"
 
 
 def _asked() -> dict[tuple[str, str], set[str]]:

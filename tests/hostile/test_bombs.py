@@ -12,6 +12,7 @@ import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner.build.cache.listing import list_cache
 from cliffwatch_runner.build.cache.pruning import prune_mirror
 from cliffwatch_runner.build.cache.uses import cache_uses
+from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.build.programs.loaded import loaded_digest
 from cliffwatch_runner.run.unchanged_builds import leaving_out
 from cliffwatch_runner.source import archive_stream
@@ -271,11 +273,10 @@ def test_of_anybodys_code_nothing_is_read_to_look_for_counts(monkeypatch: pytest
         raise AssertionError("a stranger's program is read")
 
     monkeypatch.setattr(leaving_out, "kept_key", read)
-    request: Any = type(
-        "Request", (), {"trust": "outside", "cache": Path("/nonexistent"), "only_affected": "kept"}
-    )()
-    facts: Any = type("Facts", (), {"arms": {"base": type("Arm", (), {"kernel": None})()}})()
-    assert leaving_out._kept_of(request, facts, "base") is None
+    request = SimpleNamespace(trust="outside", cache=Path("/nonexistent"), only_affected="kept")
+    arm = SimpleNamespace(kernel=Kernel.__new__(Kernel))
+    run: Any = SimpleNamespace(request=request, arms={"base": arm})
+    assert leaving_out._known(run) is None
 
 
 def test_a_mirror_that_has_grown_goes_when_nobody_uses_it(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from app_world import NAME, OUTSIDER, World, clock, hub, settings, world
 
 from cliffwatch_service.github.pull_requests import pull_request_look
+from cliffwatch_service.github.pull_requests.measured_range import load_measured_range
 
 __all__ = ["clock", "hub", "settings", "world"]
 
@@ -38,7 +39,7 @@ def test_a_push_while_the_word_is_carried_out_changes_nothing_of_what_is_built(
 ) -> None:
     pull = world.hub.kept.pull(NAME, **OUTSIDER)
     world.open(pull)
-    real = pull_request_look.load_measured_range
+    real = load_measured_range
 
     def pushed_meanwhile(*given: Any) -> Any:
         world.push(pull, NEXT)

@@ -21,6 +21,7 @@ from toy import change, request, run_toy
 from cliffwatch.formats.result_directory import Run
 from cliffwatch_runner.build import kernel
 from cliffwatch_runner.build.cache.listing import list_cache
+from cliffwatch_runner.build.outputs import Output
 from cliffwatch_runner.build.selftests import bench
 from cliffwatch_runner.run import measure, tools
 from cliffwatch_runner.run import run as running
@@ -132,7 +133,7 @@ def _note(event: str, arguments: tuple[object, ...]) -> None:
 sys.addaudithook(_note)
 
 
-def replace_output(repository: Path, output: kernel.Output, instead: str, secret: Path) -> None:
+def replace_output(repository: Path, output: Output, instead: str, secret: Path) -> None:
     """The tree's build leaves something else where one of its outputs belongs."""
     of_bench = output in bench.OUTPUTS
     path = f"$(O)/{output.path}"
@@ -187,7 +188,7 @@ def test_only_the_sandbox_learns_where_a_builds_output_lies() -> None:
 @pytest.mark.parametrize("instead", INSTEAD)
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.name)
 def test_whatever_stands_in_the_place_of_an_output_is_taken_as_no_file(
-    repository: Path, tmp_path: Path, secret: Path, output: kernel.Output, instead: str
+    repository: Path, tmp_path: Path, secret: Path, output: Output, instead: str
 ) -> None:
     of_bench = output in bench.OUTPUTS
     replace_output(repository, output, INSTEAD[instead], secret)

@@ -1,6 +1,7 @@
 """`cliffwatch host install` and `remove`, on a host that is a folder."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -253,7 +254,7 @@ def test_where_a_host_does_not_fit_each_reason_is_given(
     order: InstallationOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(readiness.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(Path, "is_dir", lambda _: False)
 
     found = list(hindrances(order, Path("/")))

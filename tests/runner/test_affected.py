@@ -163,7 +163,7 @@ def test_cases_are_unaffected_where_digests_of_their_code_are_the_same(differs: 
 
     for case in (*answer.affected, *answer.unaffected):
         same = same_code(case.code, "base", case.code, "head")
-        assert same is (None if case.key == NEW else case in answer.unaffected)
+        assert same is (None if case.case == NEW else case in answer.unaffected)
     assert json.loads(document_text(answer))["affected"][-1]["code"] is None
     assert read_as(document_text(answer), AffectedDocument) == answer
 

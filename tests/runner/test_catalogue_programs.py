@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from run_command import run
@@ -50,9 +51,8 @@ def rows(text: str, benchmark: str = "Count") -> dict[str, dict[str, object]]:
     return {f"{row['params'].get('steps')} {row['metric']}": row for row in found}
 
 
-def record(repository: Path) -> dict[str, object]:
-    content: dict[str, object] = json.loads((repository.parent / "results" / "run.json").read_text())
-    return content
+def record(repository: Path) -> Any:
+    return json.loads((repository.parent / "results" / "run.json").read_text())
 
 
 def test_the_catalogue_says_what_is_known_of_a_programs_metrics(repository: Path, catalogue: Path) -> None:

@@ -18,7 +18,14 @@ from cliffwatch_runner.host.journal import (
     restore_from_journal,
     write_journal,
 )
-from cliffwatch_runner.host.knobs import LATENCY_DEVICE, Knob, TuningPlan, primary_threads, tuning_plan
+from cliffwatch_runner.host.knobs import (
+    LATENCY_DEVICE,
+    Knob,
+    TuningPlan,
+    primary_threads,
+    tuning_plan,
+    write_value,
+)
 from cliffwatch_runner.host.tuning import TuningOutcome, tune_host
 
 SMT = "sys/devices/system/cpu/smt/control"
@@ -128,7 +135,7 @@ def test_old_values_are_on_disk_before_the_first_change(
     root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    real = tuning.write_value
+    real = write_value
 
     def write(path: Path, value: str) -> str | None:
         found = read_journal(journal)
@@ -153,7 +160,7 @@ def test_values_are_put_back_last_change_first(
     root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    real = tuning.write_value
+    real = write_value
 
     def write(path: Path, value: str) -> str | None:
         order.append(str(path.relative_to(root)))
@@ -192,7 +199,7 @@ def test_a_failure_in_the_middle_of_tuning_undoes_what_was_done(
     root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(root)
-    real = tuning.write_value
+    real = write_value
 
     def write(path: Path, value: str) -> str | None:
         if path == root / NUMA:
@@ -399,7 +406,7 @@ def test_a_journal_that_others_can_write_is_not_believed(root: Path, journal: Pa
 def test_cpus_that_smt_took_away_are_passed_over(
     root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = tuning.write_value
+    real = write_value
 
     def write(path: Path, value: str) -> str | None:
         if path == root / SMT and value == "off":

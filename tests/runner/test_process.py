@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ordinary_user import as_ordinary_user
 
-from cliffwatch_runner import process
+from cliffwatch_runner import clock, process
 
 
 def test_output_and_status_come_back(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_what_has_ended_and_is_not_yet_reaped_is_not_waited_for(monkeypatch: pyt
     def no_pause(seconds: float) -> None:
         pytest.fail("it was waited for")
 
-    monkeypatch.setattr(process.clock, "pause", no_pause)
+    monkeypatch.setattr(clock, "pause", no_pause)
 
     finished = process.run([sys.executable, "-c", LEAVES_A_ZOMBIE], deadline=60)
     os.kill(int(finished.output), signal.SIGKILL)

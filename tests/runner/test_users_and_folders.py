@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -185,7 +186,7 @@ def test_spaces_in_every_path_are_no_matter_to_a_build_in_its_sandbox(
 ) -> None:
     folder = tmp_path / "with two  spaces: and a colon"
     (folder / "tmp").mkdir(parents=True)
-    monkeypatch.setattr(tools.tempfile, "tempdir", str(folder / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "tmp"))
 
     assert isinstance(run_toy(request(toy_repository(folder), folder)), Run)
 
@@ -209,7 +210,7 @@ def test_results_may_lie_below_the_folder_where_a_run_begins(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch, isolation: str
 ) -> None:
     monkeypatch.chdir(open_folder)
-    monkeypatch.setattr(tools, "guest_programs", measure.guest_programs)
+    monkeypatch.setattr(tools, "guest_programs", vars(measure)["guest_programs"])
 
     ended = run_toy(
         request(toy_repository(open_folder), open_folder, out=Path("my-results"), isolation=isolation)

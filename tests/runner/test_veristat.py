@@ -4,6 +4,7 @@ those that one side lacks.
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from run_command import run
@@ -57,25 +58,22 @@ def tree(repository: Path) -> Path:
     return repository
 
 
-def measured(tree: Path, *words: str) -> dict[str, object]:
+def measured(tree: Path, *words: str) -> Any:
     ended = run(tree, "--base", "HEAD~1", "--suite", "veristat", "--format", "json", *words)
     assert ended.exit_code == 0, ended.stderr
-    content: dict[str, object] = json.loads(ended.stdout)
-    return content
+    return json.loads(ended.stdout)
 
 
-def rows(content: dict[str, object], metric: str = "total_insns") -> dict[str, tuple[str, str]]:
-    found: list[dict[str, object]] = content["comparisons"]  # type: ignore[assignment]
+def rows(content: Any, metric: str = "total_insns") -> dict[str, tuple[str, str]]:
     return {
-        f"{each['params']['object']} {each['params'].get('program')}": (each["verdict"], each["reason"])  # type: ignore[index]
-        for each in found
+        f"{each['params']['object']} {each['params'].get('program')}": (each["verdict"], each["reason"])
+        for each in content["comparisons"]
         if each["metric"] == metric
     }
 
 
-def record(tree: Path) -> dict[str, object]:
-    content: dict[str, object] = json.loads((tree.parent / "results" / "run.json").read_text())
-    return content
+def record(tree: Path) -> Any:
+    return json.loads((tree.parent / "results" / "run.json").read_text())
 
 
 def test_each_program_of_an_object_is_compared_in_every_metric(tree: Path) -> None:
@@ -106,7 +104,7 @@ def test_what_neither_side_takes_is_listed_and_no_failure(tree: Path) -> None:
 def test_a_program_that_head_refuses_stands_first_with_the_verifiers_word(tree: Path) -> None:
     change(tree, f"{BPF}/progs/bpf_cubic.c", source("init:26", "state:0", "newer:5"), "bpf: Break state")
     content = measured(tree)
-    first = content["comparisons"][0]  # type: ignore[index]
+    first = content["comparisons"][0]
 
     assert first["params"] == {"object": "bpf_cubic.bpf.o", "program": "state"}
     assert (first["verdict"], first["reason"]) == ("failed", "head refuses it: R1 type=ctx expected=fp")
@@ -196,7 +194,7 @@ def test_a_folder_of_ones_own_is_verified_instead(tree: Path, tmp_path: Path) ->
 
     assert rows(content) == {"mine.o entry": rows(content)["mine.o entry"]}
     assert left == {"odd.o": "libbpf cannot open it as a BPF object (errno 95)"}
-    assert record(tree)["data"]["name"] == "objects.tar"  # type: ignore[index]
+    assert record(tree)["data"]["name"] == "objects.tar"
 
 
 def test_a_folder_without_an_object_is_told(tree: Path, tmp_path: Path) -> None:

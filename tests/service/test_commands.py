@@ -20,6 +20,7 @@ from service_running import Running
 from worker_jobs import do_one
 
 from cliffwatch.command.main import main
+from cliffwatch.command.terminal import say
 from cliffwatch_runner.command import worker as worker_command
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_service.command.listening import bind_sockets, cannot_listen
@@ -338,7 +339,7 @@ def test_a_signal_that_comes_while_a_worker_says_something_drains_it(monkeypatch
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         drain, stop = worker_command._signals()
-        worker_command.say("job 1: done")
+        say("job 1: done")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

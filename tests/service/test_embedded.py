@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from cliffwatch_service.postgres import embedded_folders
 from cliffwatch_service.postgres.embedded import start_embedded
 from cliffwatch_service.refusal import Refusal
 
@@ -89,7 +88,7 @@ def test_a_link_that_somebody_put_in_the_sockets_place_is_refused(
 ) -> None:
     (short / "elsewhere").mkdir()
     (short / f"cliffwatch-{os.geteuid()}").symlink_to(short / "elsewhere")
-    monkeypatch.setattr(embedded_folders.tempfile, "tempdir", str(short))
+    monkeypatch.setattr(tempfile, "tempdir", str(short))
 
     with pytest.raises(Refusal, match="remove it, or set TMPDIR"):
         start_embedded(tmp_path / ("l" * 120))
@@ -98,7 +97,7 @@ def test_a_link_that_somebody_put_in_the_sockets_place_is_refused(
 
 def test_data_of_another_user_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data" / "postgresql").mkdir(parents=True)
-    monkeypatch.setattr(embedded_folders.os, "geteuid", lambda: 4242)
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)
 
     with pytest.raises(Refusal, match=r"postgresql belongs to .*; name a folder of yours with --data-dir"):
         start_embedded(tmp_path / "data")

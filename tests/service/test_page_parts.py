@@ -9,12 +9,12 @@ from made_documents import made_arm, made_record, made_row
 
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import PlannedCaseRecord, PlanRecord
+from cliffwatch_service.history.finding import words_of
 from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store.history.points import PointRow
 from cliffwatch_service.web.compare.conditions import conditions
 from cliffwatch_service.web.compare.curves import SweepPoint, curve
 from cliffwatch_service.web.compare.formats import wanted_form
-from cliffwatch_service.web.history.series import words_of
 from cliffwatch_service.web.layout.boots import SHARES_HEIGHT, strips
 from cliffwatch_service.web.layout.drawing import bar, common_scale, history
 from cliffwatch_service.web.layout.render import commit_page

@@ -23,6 +23,7 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.upload import result_directory
 from cliffwatch_runner.upload.client import Client, Patience, unreached
+from cliffwatch_runner.upload.result_directory import upload_run
 from cliffwatch_runner.worker import delivery
 from cliffwatch_runner.worker import job as worker_job
 from cliffwatch_runner.worker.delivery import redeliver
@@ -96,7 +97,7 @@ def test_a_worker_that_was_stopped_goes_on_with_the_boots_that_are_done(
     monkeypatch.setattr(worker_job, "_UPLOAD_EVERY", 0.05)
     made = request(running, served)
     stop = threading.Event()
-    upload = worker_job.upload_run
+    upload = upload_run
 
     def uploading(*arguments: Any, **more: Any) -> Any:
         uploaded = upload(*arguments, **more)

@@ -90,8 +90,8 @@ def test_rare_slow_boots_cost_a_rank_test_little() -> None:
     spiked = quiet + 0.3 * (generator.random((2, 200)) < 0.05)
 
     assert float(pooled_spread(*spiked)) > 4 * float(pooled_spread(*quiet))
-    assert rank_spread(*spiked, 0.01) < 1.3 * rank_spread(*quiet, 0.01)
-    assert rank_spread(*quiet, 0.01) == pytest.approx(0.01, rel=0.15)
+    assert rank_spread(*spiked, shift=0.01) < 1.3 * rank_spread(*quiet, shift=0.01)
+    assert rank_spread(*quiet, shift=0.01) == pytest.approx(0.01, rel=0.15)
 
 
 def test_the_t_quantile_is_that_of_the_tables() -> None:

@@ -127,8 +127,8 @@ def outcome(found: Breakpoint | NoBreakpoint, edges: Edges) -> str:
 
 
 def _outcome(seed: int, shape: int, noise: int, booted: bool) -> str:
-    *points, edges = curve((seed, shape, noise, booted), shape, NOISES[noise], booted)
-    return outcome(find_breakpoint(*points), edges)
+    x, y, errors, edges = curve((seed, shape, noise, booted), shape, NOISES[noise], booted)
+    return outcome(find_breakpoint(x, y, errors), edges)
 
 
 def cliff_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from calibrate.figures import Figure, share
@@ -94,7 +95,7 @@ def staged_figures(seeds: range, pool: ProcessPoolExecutor) -> Iterator[Figure]:
                 )
 
 
-RIVALS: dict[str, Callable[[Values], Values]] = {
+RIVALS: dict[str, Callable[[Values], NDArray[np.bool_]]] = {
     "rank test at 5 %, as benchstat": lambda p: p <= 0.05,
     "Benjamini-Hochberg 5 % on ranks": lambda p: stats.false_discovery_control(p) <= 0.05,
     "Holm 1 % on ranks": lambda p: np.array(holm(p)) <= 0.01,
@@ -110,7 +111,8 @@ def _rivals(seed: int, kind: Kind, size: float) -> dict[str, tuple[bool, bool]]:
     head[0] += np.log1p(size)
     ranks = two_samples(base, head).p()
     flagged = {name: rule(ranks) for name, rule in RIVALS.items()}
-    flagged["Welch at 5 %"] = stats.ttest_ind(base, head, axis=1, equal_var=False).pvalue <= 0.05
+    welch = stats.ttest_ind(base, head, axis=1, equal_var=False)
+    flagged["Welch at 5 %"] = np.asarray(welch.pvalue) <= 0.05
     return {name: (bool(flags[1:].any()), bool(flags[0])) for name, flags in flagged.items()}
 
 

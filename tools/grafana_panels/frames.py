@@ -50,17 +50,18 @@ def _series(fields: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     times = [field for field in fields if field["name"] == "time" and field["type"] in ("time", "number")]
     if not times:
         raise NoSeriesError("the answer has no column `time`")
-    time = {"name": TIME, "type": "time", "values": [_milliseconds(each) for each in times[0]["values"]]}
-    if time["values"] != sorted(time["values"]):
+    read = [_milliseconds(each) for each in times[0]["values"]]
+    time = {"name": TIME, "type": "time", "values": read}
+    if read != sorted(read):
         raise NoSeriesError("the answer is not in order of time")
     labels = [field for field in fields if field["type"] == "string"]
     numbers = [field for field in fields if field["type"] == "number" and field is not times[0]]
     if not labels:
         return [time, *numbers]
-    moments = sorted(set(time["values"]))
+    moments = sorted(set(read))
     place = {moment: number for number, moment in enumerate(moments)}
     found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row, moment in enumerate(time["values"]):
+    for row, moment in enumerate(read):
         key = tuple(field["values"][row] or "" for field in labels)
         wide = found.setdefault(key, [_empty(field, labels, key, len(moments)) for field in numbers])
         for into, field in zip(wide, numbers, strict=True):

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def reads(service: Served, samples: int) -> None:
     drawn = random.Random(1)
     with service.http() as http:
         pairs = full_pairs(samples)[:12]
-        fresh = [timed(lambda pair=pair: get(http, compare_path(*pair))) for pair in pairs]
+        fresh = [timed(partial(get, http, compare_path(*pair))) for pair in pairs]
         report("comparison nobody asked for before, 2 x 3,000 series", fresh)
         known = [timed(lambda: get(http, compare_path(*drawn.choice(pairs)))) for _ in range(READS)]
         report("comparison of two revisions, 2 x 3,000 series, JSON", known)

@@ -11,11 +11,11 @@ from psycopg.types.json import Jsonb
 
 from cliffwatch.formats.uploads import BootUpload, boot_upload_of
 from cliffwatch.identities import case_digest, digest_of, run_digest, series_digest
-from cliffwatch.samples import CaseKey
+from cliffwatch.samples import CaseKey, Mode
 from cliffwatch_service.ingest.boot_document import pack, pack_content
 from cliffwatch_service.store.series import SeriesFacts, keep_columns, keep_series
 
-TARGETS = (
+TARGETS: tuple[tuple[str, Mode], ...] = (
     ("amd-rome", "walltime"),
     ("intel-skylake", "walltime"),
     ("amd-rome", "icount"),
@@ -60,16 +60,16 @@ def fill(url: str, samples: int) -> int:
     """Fills an empty database with about so many samples; how many it came to."""
     with psycopg.connect(url, row_factory=dict_row, autocommit=True) as connection:
         connection.execute("SET synchronous_commit = off; SET work_mem = '256MB'; SET jit = off")
-        token = connection.execute("SELECT min(id) AS id FROM token").fetchone()["id"]
+        (token,) = connection.execute("SELECT min(id) AS id FROM token").fetchall()
         _revisions(connection)
         watched, full = watched_series(samples), full_runs(samples)
         for target in TARGETS:
-            _target(connection, target, watched, full, token)
+            _target(connection, target, watched, full, token["id"])
             print(f"  {target[0]} {target[1]} filled", flush=True)
         _inbox(connection)
         connection.execute("VACUUM ANALYZE")
-        count = connection.execute("SELECT sum(cardinality(samples)) AS n FROM boot").fetchone()["n"]
-    return int(count)
+        (count,) = connection.execute("SELECT sum(cardinality(samples)) AS n FROM boot").fetchall()
+    return int(count["n"])
 
 
 def _revisions(connection: psycopg.Connection[Any]) -> None:
@@ -89,7 +89,7 @@ def _revisions(connection: psycopg.Connection[Any]) -> None:
 
 
 def _target(
-    connection: psycopg.Connection[Any], target: tuple[str, str], watched: int, full: int, token: int
+    connection: psycopg.Connection[Any], target: tuple[str, Mode], watched: int, full: int, token: int
 ) -> None:
     platform = target[0]
     connection.execute("INSERT INTO platform (name) VALUES (%s) ON CONFLICT DO NOTHING", [platform])
@@ -118,10 +118,10 @@ def _target(
         _runs(connection, target, chosen, columns, heads, token)
 
 
-def series_row(case: CaseKey, target: tuple[str, str]) -> SeriesFacts:
+def series_row(case: CaseKey, target: tuple[str, Mode]) -> SeriesFacts:
     platform, mode = target
     return SeriesFacts(
-        digest=series_digest(case, "hits-latency", "ns/op", platform, mode),  # type: ignore[arg-type]
+        digest=series_digest(case, "hits-latency", "ns/op", platform, mode),
         case_digest=case_digest(case),
         suite=case.suite,
         benchmark=case.benchmark,
@@ -136,7 +136,7 @@ def series_row(case: CaseKey, target: tuple[str, str]) -> SeriesFacts:
 
 def _runs(
     connection: psycopg.Connection[Any],
-    target: tuple[str, str],
+    target: tuple[str, Mode],
     chosen: list[CaseKey],
     columns: int,
     heads: list[int],

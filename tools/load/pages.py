@@ -4,6 +4,7 @@ import json
 import random
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def pages(
         for pair in pairs:  # whatever nobody asked for before is compared now
             http.get(f"/api/v1/comparisons/{pair[0]}...{pair[1]}?mode=walltime").raise_for_status()
         get("/")
-        first = [timed(lambda pair=pair: get(page_path(*pair))) for pair in pairs]
+        first = [timed(partial(get, page_path(*pair))) for pair in pairs]
         report("compare page, 2 x 3,000 series, first view", first)
         last = pairs[-12:]
         again = [timed(lambda: get(page_path(*drawn.choice(last)))) for _ in range(_REPEATS)]

@@ -106,8 +106,8 @@ def _made(options: argparse.Namespace, patches: list[Path]) -> History | Failure
 
 def _checked(options: argparse.Namespace, history: History) -> int:
     """Bisects as a user does, by the command alone, and holds what it names against what was planted."""
-    named = () if options.code else CASES[:1] if options.two_sides else CASES
-    cases = [word for case in named for word in ("--case", case)]
+    drawn = () if options.code else CASES[:1] if options.two_sides else CASES
+    cases = [word for case in drawn for word in ("--case", case)]
     suites = SUITES_OF_CODE if options.code else SUITES.partition(",")[0] if options.two_sides else SUITES
     argv = [
         str(Path(sys.executable).parent / "cliffwatch"),

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
+import rich_click as click
 from app_world import SECRET, World, app_key
 from click.testing import CliRunner
 from cryptography.hazmat.primitives import serialization
@@ -153,7 +154,7 @@ def test_the_command_makes_the_app_with_a_code_that_is_pasted(
 def test_a_browser_of_this_machine_brings_the_code_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only with the state that the page was made with: another site cannot give us an App of its own."""
     said: queue.SimpleQueue[str] = queue.SimpleQueue()
-    monkeypatch.setattr(command.click, "echo", said.put)
+    monkeypatch.setattr(click, "echo", said.put)
     with ThreadPoolExecutor(1) as beside:
         coming = beside.submit(
             command._wait_for_redirect, lambda redirect: f"the page, back to {redirect}", "the state"
