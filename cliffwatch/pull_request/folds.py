@@ -1,4 +1,4 @@
-"""Folded parts of a comment: failures, functions, environments, detectable changes and all rows."""
+"""Folded parts of a comment: failures, functions, environments, what could be seen and all rows."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,6 @@ from typing import Any
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, text_lines
 from cliffwatch.comparing.comparison import CHANGES
-from cliffwatch.comparing.ordering import detectable
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.comparison import ComparisonRow
@@ -169,7 +168,7 @@ def _differences(progress: Measured) -> Iterator[str]:
 
 
 def limitations(state: PullRequestState) -> Fold | None:
-    """Lists the detectable change, inconclusive rows, left-out cases and the limitations of the mode."""
+    """Lists what could be seen, inconclusive rows, left-out cases and the limitations of the mode."""
     lines: list[str] = []
     for each, progress in state.measured():
         lines.append(
@@ -204,11 +203,8 @@ def _describe_inconclusive(names: Sequence[str], row: ComparisonRow) -> str:
 def _describe_limitations(progress: Measured) -> str:
     compared = progress.compared
     words = [MODE_LIMITATIONS[compared.mode]] if compared.mode is not None else []
-    shown = detectable(compared.primary_rows())
-    if shown is not None:
-        median, largest = figures.size(shown.median), figures.size(shown.largest)
-        worst = "" if median == largest else f" (median; the worst {largest})"
-        words.insert(0, f"unchanged cases would have shown a change of {median}{worst}")
+    if reach := figures.reach_words(compared.primary_rows()):
+        words.insert(0, reach)
     return ". ".join(f"{each[0].upper()}{each[1:]}" for each in words) + "."
 
 

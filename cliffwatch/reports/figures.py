@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from cliffwatch.comparing import ordering
 from cliffwatch.comparing.comparison import CHANGES, DECIDED, LESS_LOOP
 from cliffwatch.comparing.ordering import is_beyond_noise, is_likely
 from cliffwatch.counting import count_noun
@@ -191,8 +192,18 @@ def interval(row: ComparisonRow) -> str:
 
 
 def detectable(row: ComparisonRow) -> str:
-    """Formats the minimum detectable effect of a row."""
+    """Formats the smallest change that a row could see."""
     return "-" if row.mde is None else f"{row.mde:.2%}".replace("%", " %")
+
+
+def reach_words(rows: Sequence[ComparisonRow]) -> str:
+    """Says which change unchanged rows would have shown. Empty if there are none."""
+    shown = ordering.detectable(rows)
+    if shown is None:
+        return ""
+    median, largest = brief_size(shown.median), brief_size(shown.largest)
+    worst = "" if median == largest else f" (median; the worst {largest})"
+    return f"unchanged cases would have shown a change of {median}{worst}"
 
 
 def counts(row: ComparisonRow) -> str:

@@ -8,7 +8,7 @@ from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import word_of
 
-COLUMNS = ("n", "interval", "detectable", "threshold")
+COLUMNS = ("n", "interval", "could see", "threshold")
 """Facts of a row that its group names where all rows share them."""
 
 _VERDICTS = (
@@ -32,7 +32,7 @@ class RowGroup:
     measure: str
     """Metric, unit and direction: `latency in ns/op, lower is better`."""
     shared: str
-    """Facts that all rows share: `; n 12, detectable 0.46 %`. Empty without any."""
+    """Facts that all rows share: `; n 12, could see 0.46 %`. Empty without any."""
     listed: ListedRows
     columns: tuple[str, ...]
     """Members of COLUMNS that differ between rows."""
@@ -90,7 +90,7 @@ def cell_of(name: str, row: ComparisonRow) -> str:
             return figures.counts(row)
         case "interval":
             return figures.interval(row)
-        case "detectable":
+        case "could see":
             return figures.detectable(row)
         case _:
             return figures.size(row.threshold)

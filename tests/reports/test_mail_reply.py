@@ -49,7 +49,7 @@ def test_a_reply_names_the_mail_that_it_answers(compared: ComparisonSet) -> None
     assert message["Date"].datetime == NOON
     assert message["Message-ID"].endswith("@example.org>")
     assert message["Subject"].startswith(
-        "Re: [bpf] head012345: local-storage-cache-seq-get/nr_maps=16 4.8% regression"
+        "Re: [bpf] head0123456 (bpf: Some head): local-storage-cache-seq-get/nr_maps=16 4.8% regression"
     )
     assert message.get_content_type() == "text/plain"
 

@@ -4,13 +4,16 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from arms import CONTROL, INT_GET, SEQ_GET, arm, noisy
+from click.testing import CliRunner
 from golden import assert_golden
 from msgspec import structs
 
+from cliffwatch.command.compare import compare as compare_command
 from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import CHANGES, VERDICTS, ComparisonSet
 from cliffwatch.reports import figures
@@ -55,6 +58,20 @@ def compared() -> ComparisonSet:
 
 def test_a_mail_has_the_layout_of_the_robot(compared: ComparisonSet) -> None:
     assert_golden("report.mail", mail_report(compared, CONTEXT))
+
+
+def test_a_mail_of_two_files_names_no_commit_and_asserts_no_regression(tmp_path: Path) -> None:
+    values = [100.0 + number / 10 for number in range(6)]
+    for name, by in (("old.txt", 1.0), ("new.txt", 1.3)):
+        lines = [f"BenchmarkA 100 {by * value:.1f} ns/op" for value in values]
+        (tmp_path / name).write_text("\n".join(lines))
+    sides = [str(tmp_path / name) for name in ("old.txt", "new.txt")]
+    mail = CliRunner().invoke(compare_command, [*sides, "--format", "mail"]).output
+
+    assert mail.startswith("Subject: [bpf] new.txt: A differs between the two measurements: +30.0%")
+    assert f"head: {sides[1]}\nbase: {sides[0]}\n" in mail
+    assert "commit" not in mail
+    assert "regression" not in mail
 
 
 def test_a_pull_request_reads_what_changed_first(compared: ComparisonSet) -> None:

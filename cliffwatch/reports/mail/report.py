@@ -1,23 +1,28 @@
 """The report as a mail, in the layout that kernel developers know from the 0-day robot.
 
 Column widths are the widths of lkp-tests (lib/compare.rb): value 10, deviation 6, change 10. Deviations are
-shown above 2 %. The robot does not report intervals, detectable changes and undecided rows: these are below
-the tables.
+shown above 2 %. The robot does not report intervals, what could be seen, and inconclusive rows:
+these are below the tables.
 """
 
-import statistics
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, text_lines
-from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, DECIDED, ComparisonSet
+from cliffwatch.comparing.comparison import (
+    BETWEEN_MEASUREMENTS,
+    CHANGES,
+    DECIDED,
+    ComparisonSet,
+    SideFacts,
+)
 from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
-from cliffwatch.reports.answer import answer_set
+from cliffwatch.reports.answer import answer_set, word_of
 from cliffwatch.reports.context import MODE_LIMITATIONS, ReportContext, mode_words, trials
 from cliffwatch.reports.legend import describe_threshold, legend
 from cliffwatch.shell_lines import break_commands
@@ -54,18 +59,13 @@ def _headers(compared: ComparisonSet) -> Iterator[str]:
 def mail_subject(compared: ComparisonSet) -> str:
     """Returns the subject: the commit and its largest change."""
     worst = compared.headline()
-    commit = _commit(compared.head.facts.get("commit", compared.head.label))
+    head = _name_side(compared.head)
     if worst is None:
-        return f"[bpf] {commit}: {answer_set(compared).result}"
-    return f"[bpf] {commit}: {worst.case} {_size(worst)}{_where(worst, compared)}"
-
-
-def _where(row: ComparisonRow, compared: ComparisonSet) -> str:
-    """Marks changes between separate measurements.
-
-    Empty if sides took turns, or if values are counted: no drift.
-    """
-    return "" if compared.took_turns or row.assume == "exact" else f" {BETWEEN_MEASUREMENTS}"
+        return f"[bpf] {head}: {answer_set(compared).result}"
+    if compared.took_turns or worst.assume == "exact":  # counted values do not drift
+        return f"[bpf] {head}: {worst.case} {_size(worst)}"
+    size = f"{figures.step(worst)} {worst.unit}" if worst.change is None else f"{worst.change:+.1%}"
+    return f"[bpf] {head}: {worst.case} differs {BETWEEN_MEASUREMENTS}: {size}"
 
 
 def _size(row: ComparisonRow) -> str:
@@ -92,11 +92,12 @@ def _opening(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
 
 
 def mail_sides(compared: ComparisonSet) -> Iterator[str]:
-    """Yields the commit and what it was compared with."""
-    yield f"commit: {compared.head.label}"
+    """Yields the commit and what it was compared with; of files, head and base."""
+    of_commits = "commit" in compared.head.facts
+    yield f"{'commit' if of_commits else 'head'}: {compared.head.label}"
     if author := compared.head.facts.get("author"):
         yield f"author: {author}"
-    yield f"parent: {compared.base.label}"
+    yield f"{'parent' if of_commits else 'base'}: {compared.base.label}"
 
 
 def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
@@ -110,14 +111,15 @@ def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
 
 
 def _table(suite: str, rows: Sequence[ComparisonRow], compared: ComparisonSet) -> Iterator[str]:
-    base, head = (side.facts.get("commit", side.label) for side in (compared.base, compared.head))
+    commits = [side.facts.get("commit", "") for side in (compared.base, compared.head)]
     yield "=" * 89
     yield f"testcase: {suite}"
     yield ""
-    yield "commit:"
-    yield f"  {_commit(base)}"
-    yield f"  {_commit(head)}"
-    yield ""
+    if all(commits):
+        yield "commit:"
+        yield from (f"  {commit[:_SHORT]}" for commit in commits)
+        yield ""
+    base, head = commits if all(commits) else ("base", "head")
     yield f"{base[:16]:<16} {head[:27]:<27}"
     yield f"{'-' * 16} {'-' * 27}"
     yield f"{'%stddev':>16}{'%change':>14}{'%stddev':>16}"
@@ -163,15 +165,12 @@ def _remarks(rows: Sequence[ComparisonRow], compared: ComparisonSet, context: Re
         yield ""
         for row in changed:
             interval = "" if row.change is None else f" ({figures.interval(row)})"
-            yield f"  {named[row.case, row.metric]}: {figures.change(row)}{interval}, {row.verdict}"
+            word = word_of([row], row.verdict)
+            yield f"  {named[row.case, row.metric]}: {figures.change(row)}{interval}, {word}"
         yield ""
     yield from _functions(compared, context)
-    quiet = [row.mde for row in rows if row.verdict == "unchanged" and row.mde is not None]
-    if quiet:
-        yield (
-            f"Unchanged: {len(quiet)} {'row' if len(quiet) == 1 else 'rows'}; median detectable change"
-            f" {statistics.median(quiet):.2%}."
-        )
+    if reach := figures.reach_words(rows):
+        yield f"{reach[0].upper()}{reach[1:]}."
     for cases, row in figures.shared_reasons(rows):
         yield f"  {figures.shorten_names(cases)}: {figures.explain_inconclusive(row)}"
     for row in rows:
@@ -203,8 +202,10 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
     yield ""
 
 
-def _commit(text: str) -> str:
-    return text[:_SHORT]
+def _name_side(side: SideFacts) -> str:
+    """Returns the first digits of a commit, or the name of a file without its folder."""
+    commit = side.facts.get("commit")
+    return commit[:_SHORT] if commit else side.label.rsplit("/", 1)[-1]
 
 
 def _printable(line: str) -> str:

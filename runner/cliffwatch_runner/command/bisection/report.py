@@ -87,7 +87,7 @@ def _size(size: SizeRecord) -> tuple[str, ...]:
 
 
 def _nothing_to_bisect(document: BisectionDocument) -> list[str]:
-    rows = [("case", "metric", "mode", "change", "detectable", "verdict"), *map(_end, document.ends)]
+    rows = [("case", "metric", "mode", "change", "could see", "verdict"), *map(_end, document.ends)]
     other_modes = "" if any(row.mode == "walltime" for row in document.ends) else "--mode both, "
     return [
         f"good and bad show no {document.sought} of any case, so there is nothing to bisect",
@@ -129,7 +129,7 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Aligns columns: text to the left, numbers to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     numbers = {
-        column for column, title in enumerate(rows[0]) if title in ("before", "after", "change", "detectable")
+        column for column, title in enumerate(rows[0]) if title in ("before", "after", "change", "could see")
     }
     return [
         "  "
