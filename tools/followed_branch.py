@@ -28,8 +28,8 @@ from cliffwatch_runner.build.cache.uses import cache_uses  # noqa: E402
 from cliffwatch_runner.plan.request import RunRequest  # noqa: E402
 from cliffwatch_runner.plan.run_plan import PlannedRun, plan_run  # noqa: E402
 from cliffwatch_runner.run.build import build  # noqa: E402
-from cliffwatch_runner.run.built_run import BuiltRun  # noqa: E402
-from cliffwatch_runner.run.tools import RunTools, check_tools  # noqa: E402
+from cliffwatch_runner.run.built_run import BuiltRun, RunTools  # noqa: E402
+from cliffwatch_runner.run.prepare import check_tools  # noqa: E402
 from cliffwatch_runner.source.git import git  # noqa: E402
 from cliffwatch_runner.source.tree import open_tree  # noqa: E402
 

@@ -9,7 +9,7 @@ from github_stand_in.server import StandIn, stand_in
 from measured_artifact import measured, pull, tree
 from service_running import Clock, Running, serving
 
-from cliffwatch_runner.run import measure, tools
+from cliffwatch_runner.run import build, measure
 from cliffwatch_service.runtime.settings import Settings
 
 __all__ = ["measured", "pull", "tree"]
@@ -21,7 +21,7 @@ NOW = 1_790_000_000.0
 def stand_in_guest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guests are played by tests/fakevng."""
     monkeypatch.setattr(measure, "guest_programs", lambda: (toy.FAKEVNG,))
-    monkeypatch.setattr(tools, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(build, "_NEEDED_BYTES", 0)
 
 
 @pytest.fixture

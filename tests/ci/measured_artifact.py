@@ -13,7 +13,7 @@ from github_stand_in.server import StandIn
 from toy import FAKEVNG, change, git, request, run_toy, toy_repository
 
 from cliffwatch.formats.result_directory import Run
-from cliffwatch_runner.run import measure, tools
+from cliffwatch_runner.run import build, measure
 
 RUN = 6_000_000_001
 
@@ -27,7 +27,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     folder = tmp_path_factory.mktemp("measured")
     with pytest.MonkeyPatch.context() as patches:
         patches.setattr(measure, "guest_programs", lambda: (FAKEVNG,))
-        patches.setattr(tools, "_NEEDED_BYTES", 0)
+        patches.setattr(build, "_NEEDED_BYTES", 0)
         repository = toy_repository(folder)
         change(repository, "behaviour", "slow\n", "bpf: ::add-mask::x @torvalds <b>slow</b>")
         run = run_toy(request(repository, folder, base=git(repository, "rev-parse", "v6.12"), boots=2))

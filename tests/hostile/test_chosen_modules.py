@@ -24,7 +24,7 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner.build.programs import module_relay
 from cliffwatch_runner.build.programs.modules import FetchConfinement
 from cliffwatch_runner.build.programs.source import ProgramSource, program_source
-from cliffwatch_runner.run import measure, tools
+from cliffwatch_runner.run import build, measure
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox
 from cliffwatch_runner.sandbox.limits import host_limits
 from cliffwatch_runner.sandbox.sandbox import Sandbox
@@ -149,7 +149,7 @@ def test_every_arm_of_somebody_elses_run_is_fetched_within_the_walls(
 ) -> None:
     """From the request on: the suite is the catalogue's, the version is whoever's asked."""
     monkeypatch.setattr(measure, "guest_programs", lambda: (FAKEVNG,))
-    monkeypatch.setattr(tools, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(build, "_NEEDED_BYTES", 0)
     monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}:{os.environ['PATH']}")
     real = suites_folder()
     publish_hostile(tmp_path, "127.0.0.1/x.git")

@@ -23,7 +23,7 @@ from cliffwatch_runner.build import kernel
 from cliffwatch_runner.build.cache.listing import list_cache
 from cliffwatch_runner.build.outputs import Output
 from cliffwatch_runner.build.selftests import bench
-from cliffwatch_runner.run import measure, tools
+from cliffwatch_runner.run import build, measure
 from cliffwatch_runner.run import run as running
 from cliffwatch_runner.sandbox.untrusted_files import UntrustedFolder
 
@@ -48,7 +48,7 @@ INSTEAD = {
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "guest_programs", lambda: (toy.FAKEVNG,))
-    monkeypatch.setattr(tools, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(build, "_NEEDED_BYTES", 0)
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ import sys
 from pathlib import Path
 sys.path[:0] = [sys.argv[1], sys.argv[1] + "/runner"]
 import toy
-from cliffwatch_runner.run import measure, tools
+from cliffwatch_runner.run import build, measure, prepare
 measure.guest_programs = lambda: (toy.FAKEVNG,)
-tools.guest_programs = measure.guest_programs
-tools._NEEDED_BYTES = 0
+prepare.guest_programs = measure.guest_programs
+build._NEEDED_BYTES = 0
 folder = Path(sys.argv[2])
 ended = toy.run_toy(toy.request(toy.toy_repository(folder), folder, isolation=sys.argv[3]))
 if isinstance(ended, tuple):

@@ -9,7 +9,7 @@ import toy
 from toy import RecordedProgress, change, request, run_toy
 
 from cliffwatch.formats.result_directory import Run
-from cliffwatch_runner.run import measure, tools
+from cliffwatch_runner.run import build, measure
 from cliffwatch_runner.source.access import Trust
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.namespaces]
@@ -22,7 +22,7 @@ PLANT = f"\tcc -o $(O)/bench/bench tools/testing/selftests/bpf/bench.c -Wl,--bui
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "guest_programs", lambda: (toy.FAKEVNG,))
-    monkeypatch.setattr(tools, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(build, "_NEEDED_BYTES", 0)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from cliffwatch_runner.command.workflow.watch import watch
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.guest import argv
 from cliffwatch_runner.host.kvm_probe import KvmProbe
-from cliffwatch_runner.run import measured_run
+from cliffwatch_runner.run import run as running
 from cliffwatch_runner.run.modes import walltime_host
 from cliffwatch_runner.run.modes.both import answered_by
 
@@ -56,8 +56,8 @@ def host_with(monkeypatch: pytest.MonkeyPatch, *amiss: Check, kvm: KvmProbe = KV
 
     monkeypatch.setattr(walltime_host, "gather_facts", lambda _: SimpleNamespace(kvm=kvm))
     monkeypatch.setattr(walltime_host, "walltime_checks", lambda _: iter(amiss))
-    monkeypatch.setattr(measured_run, "tune_as_allowed", untuned)
-    monkeypatch.setattr(measured_run, "host_lock", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(running, "tune_as_allowed", untuned)
+    monkeypatch.setattr(running, "host_lock", lambda *_, **__: nullcontext())
     monkeypatch.setattr(argv, "KVM", Path("/dev/null"))
 
 

@@ -16,7 +16,7 @@ from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.values import Part
 from cliffwatch_runner.build import toolchain
 from cliffwatch_runner.results import files
-from cliffwatch_runner.run import measured_run
+from cliffwatch_runner.run import run as running
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -315,7 +315,7 @@ def test_a_record_that_could_not_be_read_again_is_refused_before_anything_is_mea
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever a host says of itself: types check what is read, and a record is read when all is measured."""
-    monkeypatch.setattr(measured_run, "record", lambda *_, **__: made_record(host={"cpu": {"model_name": 7}}))
+    monkeypatch.setattr(running, "record", lambda *_, **__: made_record(host={"cpu": {"model_name": 7}}))
     ended = run(repository)
 
     assert ended.exit_code == 2

@@ -16,7 +16,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run
 from cliffwatch_runner.build.cache.uses import MARK
 from cliffwatch_runner.command.failures import host_failure
-from cliffwatch_runner.run import measure, tools
+from cliffwatch_runner.run import measure, prepare
 from cliffwatch_runner.sandbox.isolation import find_path_problem
 
 CLIFFWATCH = Path(sys.executable).parent / "cliffwatch"
@@ -210,7 +210,7 @@ def test_results_may_lie_below_the_folder_where_a_run_begins(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch, isolation: str
 ) -> None:
     monkeypatch.chdir(open_folder)
-    monkeypatch.setattr(tools, "guest_programs", vars(measure)["guest_programs"])
+    monkeypatch.setattr(prepare, "guest_programs", vars(measure)["guest_programs"])
 
     ended = run_toy(
         request(toy_repository(open_folder), open_folder, out=Path("my-results"), isolation=isolation)
@@ -256,9 +256,9 @@ try:
 except OSError as error:
     print("no attributes here")
 import toy
-from cliffwatch_runner.run import measure, tools
+from cliffwatch_runner.run import build, measure
 measure.guest_programs = lambda: (toy.FAKEVNG,)
-tools._NEEDED_BYTES = 0
+build._NEEDED_BYTES = 0
 print(type(toy.run_toy(toy.request(toy.toy_repository(folder), folder))).__name__)
 """
 

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 from cliffwatch.command.main import main
-from cliffwatch_runner.run import measure, tools
+from cliffwatch_runner.run import build, measure
 
 TESTS = Path(__file__).parents[1]
 
 vars(measure)["guest_programs"] = lambda: (TESTS / "fakevng",)
-vars(tools)["_NEEDED_BYTES"] = 0
+vars(build)["_NEEDED_BYTES"] = 0
 sys.argv[0] = "cliffwatch"
 main()

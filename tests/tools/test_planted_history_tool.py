@@ -21,7 +21,7 @@ from planted_history.history import History, make_history, make_two_sides, write
 from toy import FAKEVNG, git, toy_repository  # noqa: E402
 
 from cliffwatch.command.main import main  # noqa: E402
-from cliffwatch_runner.run import measure, tools  # noqa: E402
+from cliffwatch_runner.run import build, measure  # noqa: E402
 
 FILES = [
     f"{folder}/{name}" for folder in ("drivers/net", "fs/proc", "kernel/bpf", "mm") for name in "abcdefghij"
@@ -163,7 +163,7 @@ def test_a_bisection_names_what_was_planted(
 ) -> None:
     leave_out_root()
     monkeypatch.setattr(measure, "guest_programs", lambda: (FAKEVNG,))
-    monkeypatch.setattr(tools, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(build, "_NEEDED_BYTES", 0)
     monkeypatch.chdir(tmp_path)
     of_seed = made(tree, tmp_path, seed, 2, SMALL)
     write_truth(of_seed, tmp_path / "truth.json")

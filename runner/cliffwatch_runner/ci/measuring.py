@@ -18,9 +18,8 @@ from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix
 from cliffwatch_runner.doctor.facts import gather_facts
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.run.measured_run import FinishedRun
 from cliffwatch_runner.run.progress import Progress
-from cliffwatch_runner.run.run import run
+from cliffwatch_runner.run.run import FinishedRun, run
 from cliffwatch_runner.source.access import TreeAccess
 from cliffwatch_runner.source.library import check_out_library, open_library
 from cliffwatch_runner.source.tree import is_url

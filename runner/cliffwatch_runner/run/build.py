@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.counting import count_noun
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch.formats.values import copy_fields
 from cliffwatch.samples import CONTROL
 from cliffwatch_runner.build.kernel import Kernel, build_kernel, kernel_digest
@@ -14,11 +14,11 @@ from cliffwatch_runner.build.selftests.bench import BenchProgram, build_bench
 from cliffwatch_runner.host.capacity import free_disk
 from cliffwatch_runner.plan.run_plan import PlannedRun, plan_again
 from cliffwatch_runner.plan.subjects import Subject
-from cliffwatch_runner.run.built_run import BuiltArm, BuiltRun
-from cliffwatch_runner.run.objects import add_objects
-from cliffwatch_runner.run.programs import BuiltPrograms, build_programs
-from cliffwatch_runner.run.tools import RunTools, missing_space
+from cliffwatch_runner.run.built_run import BuiltArm, BuiltRun, RunTools
+from cliffwatch_runner.run.programs import BuiltPrograms, add_objects, build_programs
 from cliffwatch_runner.sandbox.isolation import isolation_sentence
+
+_NEEDED_BYTES = 6 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ def build(run: PlannedRun, tools: RunTools) -> BuiltRun | tuple[Failure, ...]:
     Raises Stopped and OSError as builds do.
     """
     cache = tools.settings.cache
-    short = missing_space(cache, free_disk(cache))
+    short = _missing_space(cache, free_disk(cache))
     new = any(not _in_cache(subject, tools) for subject in run.subjects)
     if short is not None and new:
         return (short,)
@@ -160,3 +160,16 @@ def _bench(arms: Mapping[str, BuiltArm], run: PlannedRun, tools: RunTools) -> _B
         if bench.whose != "kernel":
             break
     return tuple(failures)
+
+
+def _missing_space(cache: Path, free: int) -> Failure | None:
+    """Returns a failure if fewer than 6 GiB are free. Sources and build output take about 5 GiB."""
+    if free >= _NEEDED_BYTES:
+        return None
+    return host_failed(
+        (
+            f"{free >> 20} MiB are free for builds under {cache}, "
+            f"and a build needs up to {_NEEDED_BYTES >> 30} GiB"
+        ),
+        "free some space, or name another folder with --cache",
+    )

@@ -1,18 +1,44 @@
-"""A run whose kernels are built: one value from the builds to the record."""
+"""What a run works with, and a run whose kernels are built: one value from the builds to the record."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.build.kernel import Kernel
+from cliffwatch_runner.build.kernel_config import Fragments
 from cliffwatch_runner.build.programs.program import SuiteProgram
 from cliffwatch_runner.build.selftests.bench import BenchProgram
 from cliffwatch_runner.build.toolchain import Toolchain
+from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.guest.counting.plugin import Counting
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.subjects import Subject
-from cliffwatch_runner.run.tools import RunTools
+from cliffwatch_runner.run.progress import Progress
+from cliffwatch_runner.sandbox.sandbox import Sandbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmTools:
+    """Tools and configuration of an arm's kernel: the run's, adjusted by the arm's settings."""
+
+    toolchain: Toolchain
+    fragments: Fragments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTools:
+    """What a run builds and measures with, and how it reports and is stopped."""
+
+    toolchain: Toolchain
+    of_arms: Mapping[str, ArmTools]
+    settings: BuildSettings
+    guest_sandbox: Sandbox
+    """For emulators. That of builds is in `settings`."""
+
+    progress: Progress
+    stop: threading.Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
