@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner.build.code.functions import function_digests
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
@@ -100,5 +101,5 @@ def packed(vmlinux: bytes) -> bytes:
 
 def digests(folder: Path) -> Mapping[str, str]:
     made = function_digests(folder, folder / "cache", PLAIN)
-    assert not isinstance(made, str), made
+    assert not isinstance(made, Failure), made
     return made

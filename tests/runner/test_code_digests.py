@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from compiled_code import HEADER, PLAIN, SOURCE, build, digests, packed
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner.build.code.functions import find_differing, function_digests, function_listings
 from cliffwatch_runner.build.code.image import KernelImage, read_image
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox
@@ -108,7 +109,7 @@ def test_a_static_key_that_begins_true_is_seen(base: Path, tmp_path: Path) -> No
 def test_a_listing_has_names_in_the_place_of_addresses(base: Path) -> None:
     listings = function_listings(base, ["calls", "jit", "nowhere"], PLAIN)
 
-    assert not isinstance(listings, str), listings
+    assert not isinstance(listings, Failure), listings
     assert listings.keys() == {"calls", "jit"}
     calls = "\n".join(listings["calls"][1])
     assert "call helper" in calls
@@ -148,16 +149,19 @@ def test_digests_are_kept(base: Path, tmp_path: Path) -> None:
 def test_an_image_that_is_none_is_a_sentence(tmp_path: Path, content: bytes, why: str) -> None:
     (tmp_path / "bzImage").write_bytes(content)
 
-    assert read_image(tmp_path / "bzImage") == why
+    failure = read_image(tmp_path / "bzImage")
+
+    assert isinstance(failure, Failure)
+    assert failure.message == why
 
 
 def test_a_kernel_without_a_map_cannot_be_compared(base: Path, tmp_path: Path) -> None:
     (tmp_path / "bzImage").write_bytes((base / "bzImage").read_bytes())
 
-    assert (
-        function_digests(tmp_path, tmp_path / "cache", PLAIN)
-        == "it came without a System.map, which says where its functions lie"
-    )
+    failure = function_digests(tmp_path, tmp_path / "cache", PLAIN)
+
+    assert isinstance(failure, Failure)
+    assert failure.message == "it came without a System.map, which says where its functions lie"
 
 
 def test_a_hostile_map_gives_digests_all_the_same(base: Path, tmp_path: Path) -> None:
@@ -172,7 +176,7 @@ def test_a_hostile_map_gives_digests_all_the_same(base: Path, tmp_path: Path) ->
     (tmp_path / "System.map").write_text("\n".join(reversed(twisted)))
     (tmp_path / "bzImage").write_bytes((base / "bzImage").read_bytes())
 
-    assert not isinstance(function_digests(tmp_path, tmp_path / "cache", PLAIN), str)
+    assert not isinstance(function_digests(tmp_path, tmp_path / "cache", PLAIN), Failure)
 
 
 def test_an_image_shows_what_it_has() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.guest.counting.bpf_names import BpfNames
 from cliffwatch_runner.guest.counting.kernel_symbols import find_address, kernel_functions
 from cliffwatch_runner.guest.counting.monitor import Monitor
@@ -136,7 +137,9 @@ def test_a_host_without_a_compiler_has_no_plugin_and_says_so(
     (tmp_path / "bin" / EMULATOR).symlink_to(emulator)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 
-    assert counting_plugin(tmp_path / "cache") == "there is no C compiler (gcc) on this host"
+    assert counting_plugin(tmp_path / "cache") == host_failed(
+        "there is no C compiler (gcc) on this host", "install gcc"
+    )
 
 
 def test_a_source_that_does_not_compile_is_said_with_its_first_error(
@@ -146,10 +149,10 @@ def test_a_source_that_does_not_compile_is_said_with_its_first_error(
     (tmp_path / "gcc").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
-    assert (
-        counting_plugin(tmp_path / "cache")
-        == "the counting plugin does not compile: counts.c:1: error: no luck"
-    )
+    failure = counting_plugin(tmp_path / "cache")
+
+    assert isinstance(failure, Failure)
+    assert failure.message == "the counting plugin does not compile: counts.c:1: error: no luck"
     assert not (tmp_path / "cache" / "plugins").exists()
 
 
@@ -194,15 +197,13 @@ def test_a_symbol_that_a_kernel_has_twice_has_no_address() -> None:
 def test_a_kernel_without_the_functions_that_say_when_is_not_counted(tmp_path: Path) -> None:
     plugin = Plugin(path=tmp_path / "counts.so", counter="")
 
-    assert (
-        make_counting(tmp_path, plugin)
-        == "it has no System.map, which is needed to map addresses to functions"
-    )
+    without = make_counting(tmp_path, plugin)
+    assert isinstance(without, Failure)
+    assert without.message == "it has no System.map, which is needed to map addresses to functions"
     (tmp_path / "System.map").write_bytes(MAP.replace(b"it_real_fn", b"other"))
-    assert (
-        make_counting(tmp_path, plugin)
-        == "its System.map has no it_real_fn, which is needed to tell cases apart"
-    )
+    incomplete = make_counting(tmp_path, plugin)
+    assert isinstance(incomplete, Failure)
+    assert incomplete.message == "its System.map has no it_real_fn, which is needed to tell cases apart"
     (tmp_path / "System.map").write_bytes(MAP)
     assert make_counting(tmp_path, plugin) == Counting(
         plugin=plugin, mark=0xFFFFFFFF81000050, tick=0xFFFFFFFF81000060

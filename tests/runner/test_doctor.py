@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from fake_host import SKYLAKE, fake_host, put
 from rich.console import Console
 
+from cliffwatch.failure import host_failed
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command import doctor as command
 from cliffwatch_runner.command.worker import doctor_findings
@@ -112,7 +113,7 @@ def bad(tmp_path: Path) -> HostFacts:
         nmi_watchdog="1",
         leftover=killed,
         lock=LockState(locked=True, holders=(holder,)),
-        counting="there is no C compiler (gcc) on this host",
+        counting=host_failed("there is no C compiler (gcc) on this host", "install gcc"),
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fake_host import fake_host, put
 
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.host import journal as tuning_journal
 from cliffwatch_runner.host import tuning
 from cliffwatch_runner.host.journal import (
@@ -44,12 +45,12 @@ class FakeServices:
     def active(self, name: str) -> bool:
         return name in self.running
 
-    def start(self, name: str) -> str | None:
+    def start(self, name: str) -> Failure | None:
         self.diary.append(f"start {name}")
         self.running.add(name)
         return None
 
-    def stop(self, name: str) -> str | None:
+    def stop(self, name: str) -> Failure | None:
         self.diary.append(f"stop {name}")
         self.running.discard(name)
         return None
@@ -137,7 +138,7 @@ def test_old_values_are_on_disk_before_the_first_change(
     seen: list[str] = []
     real = write_value
 
-    def write(path: Path, value: str) -> str | None:
+    def write(path: Path, value: str) -> Failure | None:
         found = read_journal(journal)
         assert isinstance(found, Journal)
         seen.extend(entry.target for entry in found.entries if root / entry.target == path)
@@ -162,7 +163,7 @@ def test_values_are_put_back_last_change_first(
     order: list[str] = []
     real = write_value
 
-    def write(path: Path, value: str) -> str | None:
+    def write(path: Path, value: str) -> Failure | None:
         order.append(str(path.relative_to(root)))
         return real(path, value)
 
@@ -201,7 +202,7 @@ def test_a_failure_in_the_middle_of_tuning_undoes_what_was_done(
     before = contents(root)
     real = write_value
 
-    def write(path: Path, value: str) -> str | None:
+    def write(path: Path, value: str) -> Failure | None:
         if path == root / NUMA:
             raise KeyboardInterrupt
         return real(path, value)
@@ -267,10 +268,11 @@ def test_a_host_that_was_started_anew_needs_no_mending(root: Path, journal: Path
 
 
 def _refusing(monkeypatch: pytest.MonkeyPatch, refused: Path) -> None:
+    denied = host_failed("Permission denied", "try as root")
     for module in (tuning, tuning_journal):
         real = module.write_value
         monkeypatch.setattr(
-            module, "write_value", lambda p, v, real=real: "Permission denied" if p == refused else real(p, v)
+            module, "write_value", lambda p, v, real=real: denied if p == refused else real(p, v)
         )
 
 
@@ -408,7 +410,7 @@ def test_cpus_that_smt_took_away_are_passed_over(
 ) -> None:
     real = write_value
 
-    def write(path: Path, value: str) -> str | None:
+    def write(path: Path, value: str) -> Failure | None:
         if path == root / SMT and value == "off":
             (root / GOVERNOR.replace("policy0", "policy3")).unlink()
         return real(path, value)

@@ -60,14 +60,15 @@ def udev(facts: HostFacts) -> Check:
 
 
 def function_counts(facts: HostFacts) -> Check:
-    missing = facts.counting is not None
     return Check(
         name="function-counts",
         group="boot",
-        status="warn" if missing else "ok",
-        finding=facts.counting or "the emulator loads the counting plugin",
+        status="ok" if facts.counting is None else "warn",
+        finding="the emulator loads the counting plugin"
+        if facts.counting is None
+        else facts.counting.message,
         why="icount runs count instructions by function to locate changes. Without it they measure the same.",
-        fixes=("sudo apt install gcc qemu-system-x86",) if missing else (),
+        fixes=() if facts.counting is None else ("sudo apt install gcc qemu-system-x86",),
     )
 
 

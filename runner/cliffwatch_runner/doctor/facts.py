@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner.guest.counting.plugin import counting_plugin
 from cliffwatch_runner.host.facts import host_record, read_word
 from cliffwatch_runner.host.journal import JOURNAL, Journal, Systemctl, read_journal
@@ -66,11 +67,11 @@ class HostFacts:
     may_hold_latency: bool
     irqbalance: bool
     nmi_watchdog: str | None
-    leftover: Journal | str | None
+    leftover: Journal | Failure | None
     """Journal of a run that was killed, or why it cannot be read; None if there is none, or its run lives."""
 
     lock: LockState
-    counting: str | None = None
+    counting: Failure | None = None
     """Why instructions cannot be counted by function; None if they can."""
 
     def at(self, *keys: str) -> object:
@@ -93,11 +94,11 @@ class HostFacts:
         return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
-def _no_counting() -> str | None:
-    """Builds the plugin and loads it into the emulator, as the first run would. Returns why that fails."""
+def _try_counting() -> Failure | None:
+    """Builds the plugin and loads it into the emulator, as the first run would."""
     with tempfile.TemporaryDirectory(prefix="cliffwatch-doctor-") as folder:
         plugin = counting_plugin(Path(folder))
-    return plugin if isinstance(plugin, str) else None
+    return plugin if isinstance(plugin, Failure) else None
 
 
 def gather_facts(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> HostFacts:
@@ -126,7 +127,7 @@ def gather_facts(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL
         nmi_watchdog=read_word(root / "proc/sys/kernel/nmi_watchdog"),
         leftover=_leftover(journal),
         lock=lock_state(),
-        counting=_no_counting(),
+        counting=_try_counting(),
     )
 
 
@@ -165,7 +166,7 @@ def _existing(folder: Path) -> Path | None:
     return next((path for path in candidates if os.path.exists(path)), None)  # noqa: PTH110
 
 
-def _leftover(journal: Path) -> Journal | str | None:
+def _leftover(journal: Path) -> Journal | Failure | None:
     left = read_journal(journal)
     running = isinstance(left, Journal) and Path(f"/proc/{left.pid}").exists()
     return None if running else left

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.facts import HostFacts
 from cliffwatch_runner.doctor.switches import switch_check, switches
@@ -197,12 +198,12 @@ def load(facts: HostFacts) -> Check:
 
 def leftover(facts: HostFacts) -> Check:
     left = facts.leftover
-    text = _left_by(left) if isinstance(left, Journal) else left
+    text = left.message if isinstance(left, Failure) else "none" if left is None else _left_by(left)
     return Check(
         name="leftover-tuning",
         group="walltime",
         status="ok" if left is None else "fail",
-        finding="none" if text is None else text,
+        finding=text,
         why="Settings that a killed run changed stay changed until they are restored.",
         fixes=() if left is None else ('sudo "$(command -v cliffwatch)" doctor --restore',),
     )

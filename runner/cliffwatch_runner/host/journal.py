@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, Protocol, get_args
 
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.host.facts import read_word
-from cliffwatch_runner.host.knobs import KNOB_FILES, SERVICES, Form, is_same_value, write_value
+from cliffwatch_runner.host.knobs import KNOB_FILES, SEE_DOCTOR, SERVICES, Form, is_same_value, write_value
 
 JOURNAL = Path("/var/lib/cliffwatch/host-tuning.json")
 """There is one per host, because only root tunes it."""
@@ -59,12 +60,15 @@ class Journal:
     """In the order of the changes."""
 
 
+_CHECK_IT = "check it, then remove it"
+
+
 class Services(Protocol):
-    """Starts and stops services. `start` and `stop` return the reason if they fail, else None."""
+    """Starts and stops services."""
 
     def active(self, name: str) -> bool: ...
-    def start(self, name: str) -> str | None: ...
-    def stop(self, name: str) -> str | None: ...
+    def start(self, name: str) -> Failure | None: ...
+    def stop(self, name: str) -> Failure | None: ...
 
 
 class Systemctl:
@@ -76,19 +80,22 @@ class Systemctl:
         except FileNotFoundError:
             return False
 
-    def start(self, name: str) -> str | None:
+    def start(self, name: str) -> Failure | None:
         return self._asked("start", name)
 
-    def stop(self, name: str) -> str | None:
+    def stop(self, name: str) -> Failure | None:
         return self._asked("stop", name)
 
-    def _asked(self, verb: str, name: str) -> str | None:
+    def _asked(self, verb: str, name: str) -> Failure | None:
         try:
             ended = process.run(["systemctl", verb, name], deadline=_SYSTEMCTL_SECONDS)
         except FileNotFoundError:
-            return "systemctl is not installed"
-        return (
-            None if ended.ok else ended.output.strip() or f"systemctl {verb} ended with status {ended.status}"
+            return host_failed("systemctl is not installed", f"{verb} {name} yourself")
+        if ended.ok:
+            return None
+        return host_failed(
+            ended.output.strip() or f"systemctl {verb} ended with status {ended.status}",
+            f"see `systemctl status {name}`",
         )
 
 
@@ -119,14 +126,14 @@ def write_journal(path: Path, root: Path, entries: Iterable[JournalEntry]) -> No
         os.close(folder)
 
 
-def read_journal(path: Path) -> Journal | str | None:
-    """Reads the journal; None if there is none. A string says why it cannot be trusted."""
+def read_journal(path: Path) -> Journal | Failure | None:
+    """Reads the journal; None if there is none. A failure says why it cannot be trusted."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     except OSError as error:
-        return f"it cannot be opened: {error.strerror}"
+        return host_failed(f"it cannot be opened: {error.strerror}", _CHECK_IT)
     try:
         about = os.fstat(descriptor)
         if (
@@ -134,7 +141,9 @@ def read_journal(path: Path) -> Journal | str | None:
             or about.st_uid not in {0, os.geteuid()}
             or about.st_mode & stat.S_IWOTH
         ):
-            return "it is not a plain file that only its owner, root or this user, can write"
+            return host_failed(
+                "it is not a plain file that only its owner, root or this user, can write", _CHECK_IT
+            )
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             text = file.read(_LARGEST)
     finally:
@@ -142,7 +151,7 @@ def read_journal(path: Path) -> Journal | str | None:
     try:
         return _parse_journal(json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError):
-        return "it is not a tuning journal of this version"
+        return host_failed("it is not a tuning journal of this version", _CHECK_IT)
 
 
 def _parse_journal(raw: dict[str, object]) -> Journal:
@@ -180,17 +189,19 @@ def restore_from_journal(
     leftover = read_journal(journal)
     if leftover is None:
         return ()
-    if isinstance(leftover, str):
-        return (f"The tuning journal {journal} was not used: {leftover}. Check it, then remove it.",)
+    if isinstance(leftover, Failure):
+        return (f"The tuning journal {journal} was not used: {leftover}.",)
     if leftover.boot_id != read_word(root / _BOOT_ID):
         return _remove_journal(journal)
     started = services if services is not None else Systemctl()
     problems: list[str] = []
     left: list[JournalEntry] = []
     for entry in reversed(leftover.entries):
-        reason = _restore_value(entry, root, started.start)
-        if reason is not None:
-            problems.append(f"{entry.name} ({entry.target}) could not be set back to {entry.old}: {reason}.")
+        failure = _restore_value(entry, root, started.start)
+        if failure is not None:
+            problems.append(
+                f"{entry.name} ({entry.target}) could not be set back to {entry.old}: {failure.message}."
+            )
             left.insert(0, entry)
     if not left:
         return _remove_journal(journal)
@@ -207,19 +218,18 @@ def _remove_journal(journal: Path) -> tuple[str, ...]:
     return ()
 
 
-def _restore_value(entry: JournalEntry, root: Path, start: Callable[[str], str | None]) -> str | None:
-    """Restores one value.
-
-    Returns why it failed, or None. A file that is gone (of an offline CPU) needs nothing.
-    """
+def _restore_value(entry: JournalEntry, root: Path, start: Callable[[str], Failure | None]) -> Failure | None:
+    """Restores one value. A file that is gone (of an offline CPU) needs nothing."""
     if entry.form == "service":
         return start(entry.target)
     path = root / entry.target
     current = read_word(path)
     if current is None or is_same_value(current, entry.old, entry.form):
         return None
-    reason = write_value(path, entry.old)
-    if reason is not None:
-        return reason
+    failure = write_value(path, entry.old)
+    if failure is not None:
+        return failure
     after = read_word(path)
-    return None if after is not None and is_same_value(after, entry.old, entry.form) else f"it reads {after}"
+    if after is not None and is_same_value(after, entry.old, entry.form):
+        return None
+    return host_failed(f"it reads {after}", SEE_DOCTOR)

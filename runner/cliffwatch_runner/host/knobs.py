@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.host.cpu_lists import cpu_list, cpu_mask, parse_cpu_list, parse_cpu_mask
 from cliffwatch_runner.host.facts import read_word
 
@@ -92,6 +93,9 @@ def primary_threads(root: Path = Path("/")) -> frozenset[int]:
     return frozenset(cpus)
 
 
+SEE_DOCTOR = "see `cliffwatch doctor --mode walltime`"
+
+
 def is_same_value(left: str, right: str, form: Form) -> bool:
     """True if two texts mean the same value: the kernel prints `0,1` as `0-1`, and pads masks with zeros."""
     if form == "cpu-list":
@@ -101,8 +105,8 @@ def is_same_value(left: str, right: str, form: Form) -> bool:
     return left == right
 
 
-def write_value(path: Path, value: str) -> str | None:
-    """Writes a value with one write, as sysfs requires. Returns the kernel's reason if it refuses, else None.
+def write_value(path: Path, value: str) -> Failure | None:
+    """Writes a value with one write, as sysfs requires. A failure gives the kernel's reason.
 
     Never creates a file.
     """
@@ -113,7 +117,7 @@ def write_value(path: Path, value: str) -> str | None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        return error.strerror or str(error)
+        return host_failed(error.strerror or str(error), SEE_DOCTOR)
     return None
 
 

@@ -5,10 +5,11 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.host.facts import read_word
 from cliffwatch_runner.host.journal import (
     JOURNAL,
@@ -20,7 +21,14 @@ from cliffwatch_runner.host.journal import (
     restore_from_journal,
     write_journal,
 )
-from cliffwatch_runner.host.knobs import LATENCY_DEVICE, Knob, TuningPlan, is_same_value, write_value
+from cliffwatch_runner.host.knobs import (
+    LATENCY_DEVICE,
+    SEE_DOCTOR,
+    Knob,
+    TuningPlan,
+    is_same_value,
+    write_value,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,14 +111,14 @@ def tune_host(
 
 def _journal_hindrance(
     journal: Path, root: Path, entries: list[tuple[JournalEntry, Knob | None]]
-) -> str | None:
-    """Writes the old values to the journal. Returns why it failed, or None. After a failure, change nothing.
+) -> Failure | None:
+    """Writes the old values to the journal. After a failure, change nothing.
 
     If a killed run changed a value that could not be restored, its old value from that run is kept.
     """
     left = read_journal(journal)
-    if isinstance(left, str):
-        return f"the journal {journal} of an earlier run is in the way: {left}"
+    if isinstance(left, Failure):
+        return replace(left, message=f"the journal {journal} of an earlier run is in the way: {left.message}")
     kept = {entry.target: entry for entry in left.entries} if isinstance(left, Journal) else {}
     ours = [kept.pop(entry.target, entry) for entry, _ in entries]
     if not ours:
@@ -118,7 +126,7 @@ def _journal_hindrance(
     try:
         write_journal(journal, root, [*kept.values(), *ours])
     except OSError as error:
-        return f"old values could not be kept in {journal}: {error.strerror}"
+        return host_failed(f"old values could not be kept in {journal}: {error.strerror}", SEE_DOCTOR)
     return None
 
 
@@ -148,9 +156,9 @@ def _find_changes(
 
 def _apply_knob(entry: JournalEntry, knob: Knob | None, root: Path, services: Services) -> KnobOutcome:
     if knob is None:
-        reason = services.stop(entry.target)
-        if reason is not None:
-            return _refused_outcome(entry, reason)
+        failure = services.stop(entry.target)
+        if failure is not None:
+            return _refused_outcome(entry, failure)
         return KnobOutcome(
             name=entry.name, target=entry.target, state="changed", before="active", after="inactive"
         )
@@ -158,13 +166,12 @@ def _apply_knob(entry: JournalEntry, knob: Knob | None, root: Path, services: Se
     if read_word(path) is None:
         # Switching SMT off removes CPUs, and their files with them.
         return _outcome(knob, "skipped", entry.old, None, "its CPU is offline")
-    reason = write_value(path, knob.wanted)
+    failure = write_value(path, knob.wanted)
     after = read_word(path)
-    if reason is None and after is not None and is_same_value(after, knob.wanted, knob.form):
+    if failure is None and after is not None and is_same_value(after, knob.wanted, knob.form):
         return _outcome(knob, "changed", entry.old, after)
-    return _outcome(
-        knob, "refused", entry.old, after, reason or f"it accepted {knob.wanted} but reads {after}"
-    )
+    reason = f"it accepted {knob.wanted} but reads {after}" if failure is None else failure.message
+    return _outcome(knob, "refused", entry.old, after, reason)
 
 
 @contextmanager
@@ -222,14 +229,14 @@ def _outcome(
     )
 
 
-def _refused_outcome(entry: JournalEntry, reason: str) -> KnobOutcome:
+def _refused_outcome(entry: JournalEntry, failure: Failure) -> KnobOutcome:
     return KnobOutcome(
         name=entry.name,
         target=entry.target,
         state="refused",
         before=entry.old,
         after=entry.old,
-        reason=reason,
+        reason=failure.message,
     )
 
 

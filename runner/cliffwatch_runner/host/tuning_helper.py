@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from cliffwatch import samples
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner.host.cpu_lists import parse_cpu_list
 from cliffwatch_runner.host.journal import JOURNAL, Journal, Services, read_journal
 from cliffwatch_runner.host.knobs import TuningPlan, primary_threads, tuning_plan
@@ -48,7 +49,7 @@ _SHEBANG = "/usr/bin/python3 -IS"
 """Ignores the caller's environment, folder and installed packages."""
 
 _PARTS = (
-    *("cliffwatch/__init__.py", "cliffwatch/samples.py"),
+    *("cliffwatch/__init__.py", "cliffwatch/failure.py", "cliffwatch/samples.py"),
     *(f"cliffwatch_runner/{name}.py" for name in ("__init__", "clock", "process")),
     *(
         f"cliffwatch_runner/host/{name}.py"
@@ -60,26 +61,29 @@ _PARTS = (
 _START = "from cliffwatch_runner.host.tuning_helper import main\n\nmain()\n"
 
 
+_WAIT = "wait until it ends"
+
+
 def request_line(cpus: frozenset[int]) -> str:
     """Returns the request to tune everything, for guests that are pinned to these CPUs."""
     words = [f"{name}={value}" for name, value in WANTED.items()]
     return " ".join([*words, *([f"cpus={','.join(map(str, sorted(cpus)))}"] if cpus else [])])
 
 
-def parse_request(line: str, root: Path) -> TuningPlan | str:
-    """Parses a request. A string says why it is refused."""
+def parse_request(line: str, root: Path) -> TuningPlan | Failure:
+    """Parses a request."""
     words = [word.partition("=") for word in line.split(" ")]
     names = [name for name, _, _ in words]
     if len(set(names)) != len(names):
-        return "a knob is named twice"
+        return _refuse("a knob is named twice")
     cpus: frozenset[int] = frozenset()
     for name, _, value in words:
         if name == "cpus" and _CPUS.fullmatch(value):
             cpus = frozenset(parse_cpu_list(value) or ())
         elif WANTED.get(name) != value:
-            return f"{f'{name}={value}'[:80]!a} is not a knob with an allowed value"
+            return _refuse(f"{f'{name}={value}'[:80]!a} is not a knob with an allowed value")
     if not cpus <= primary_threads(root):
-        return "cpus names CPUs that this host does not have, or that are second threads of a core"
+        return _refuse("cpus names CPUs that this host does not have, or that are second threads of a core")
     plan = tuning_plan(root, cpus)
     named = {*names, *(("irq-affinity", "workqueues") if cpus else ())}
     return replace(
@@ -105,12 +109,12 @@ def serve(
     """
     line = requests.readline(_LONGEST)
     plan = _plan(line, root)
-    if isinstance(plan, str):
-        _answer(answers, refused=plan)
+    if isinstance(plan, Failure):
+        _answer(answers, refused=plan.message)
         return 2
     with _lock_tuning(journal) as hindrance:
         if hindrance is not None:
-            _answer(answers, refused=hindrance)
+            _answer(answers, refused=hindrance.message)
             return 4
         sentences: list[str] = []
         with tune_host(plan, report=sentences.append, root=root, journal=journal, services=services) as tuned:
@@ -122,12 +126,16 @@ def serve(
     return 0
 
 
-def _plan(line: bytes, root: Path) -> TuningPlan | str:
+def _plan(line: bytes, root: Path) -> TuningPlan | Failure:
     if not line.endswith(b"\n"):
-        return "the request is not a line, or is too long"
+        return _refuse("the request is not a line, or is too long")
     if not line.isascii():
-        return "the request is not plain text"
+        return _refuse("the request is not plain text")
     return parse_request(line[:-1].decode(), root)
+
+
+def _refuse(why: str) -> Failure:
+    return wrong_usage(why, "install the tuning helper of the same version as the command")
 
 
 def _answer(answers: IO[bytes], **document: object) -> None:
@@ -136,11 +144,11 @@ def _answer(answers: IO[bytes], **document: object) -> None:
 
 
 @contextmanager
-def _lock_tuning(journal: Path) -> Iterator[str | None]:
+def _lock_tuning(journal: Path) -> Iterator[Failure | None]:
     """Locks the tuning of this host while the block runs. Yields why it cannot, or None."""
     left = read_journal(journal)
     if isinstance(left, Journal) and left.pid != os.getpid() and Path("/proc", str(left.pid)).exists():
-        yield f"process {left.pid} is already tuning this host"
+        yield host_failed(f"process {left.pid} is already tuning this host", _WAIT)
         return
     try:
         journal.parent.mkdir(parents=True, exist_ok=True)
@@ -148,12 +156,12 @@ def _lock_tuning(journal: Path) -> Iterator[str | None]:
             journal.parent / "tuning.lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
         )
     except OSError as error:
-        yield f"{journal.parent} cannot be written: {error.strerror}"
+        yield host_failed(f"{journal.parent} cannot be written: {error.strerror}", "start the helper as root")
         return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        yield "another tuning helper is already tuning this host"
+        yield host_failed("another tuning helper is already tuning this host", _WAIT)
     else:
         yield None
     finally:

@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch.formats.code.differences import (
     MOST_DIFFERENT,
     MOST_LINES,
@@ -76,7 +77,7 @@ def _differences(
         name: function_listings(kernel, names, sandbox, should_stop) if names else {} for name, kernel in arms
     }
     (first, base), *others = listings.items()
-    if isinstance(base, str):
+    if isinstance(base, Failure):
         return ()
     programs = {name: arm_programs(folder, name, kernel, sandbox, should_stop) for name, kernel in arms}
     return tuple(
@@ -89,7 +90,7 @@ def _differences(
             programs=program_differences(programs[first], programs[name]),
         )
         for name, listing in others
-        if not isinstance(listing, str)
+        if not isinstance(listing, Failure)
     )
 
 
@@ -98,7 +99,7 @@ def _differing(
 ) -> frozenset[str] | None:
     """Returns the functions in which any kernel differs from the first one; None if any cannot be listed."""
     digests = [function_digests(kernel, cache, sandbox, should_stop) for kernel in kernels]
-    made = [each for each in digests if not isinstance(each, str)]
+    made = [each for each in digests if not isinstance(each, Failure)]
     if len(made) < len(digests):
         return None
     return frozenset(name for other in made[1:] for name in find_differing(made[0], other))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from cliffwatch.failure import Failure
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord
 from cliffwatch.formats.code.bpf_programs import BpfPiece, BpfProgramsRecord, CaseBpfPrograms
 from cliffwatch.formats.code.differences import MOST_LINES, CasePrograms, ProgramDifference
@@ -72,7 +73,7 @@ def arm_programs(
                 left -= len(program.code)
     programs = list(dict.fromkeys(program for each in wanted.values() for program in each))
     listings = program_listings(kernel, programs, sandbox, should_stop) if programs else ()
-    if isinstance(listings, str):
+    if isinstance(listings, Failure):
         return {}
     code = {
         program: _Code(len(program.code), lines) for program, lines in zip(programs, listings, strict=True)

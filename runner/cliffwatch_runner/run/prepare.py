@@ -95,13 +95,13 @@ def _with_counting(run: BuiltRun) -> BuiltRun:
     if run.mode != "icount" or not run.request.function_counts:
         return run
     plugin = counting_plugin(run.request.cache, run.tools.stop.is_set)
-    if isinstance(plugin, str):
+    if isinstance(plugin, Failure):
         return replace(run, notes=(*run.notes, f"instructions are not counted by function: {plugin}"))
     countings = {name: make_counting(kernel.folder, plugin) for name, kernel in run.kernels.items()}
     uncounted = (
         f"instructions of {name} are not counted by function: {counting}"
         for name, counting in countings.items()
-        if isinstance(counting, str)
+        if isinstance(counting, Failure)
     )
     counting = {name: each for name, each in countings.items() if isinstance(each, Counting)}
     return replace(run, counting=counting, notes=(*run.notes, *uncounted))

@@ -15,6 +15,7 @@ import json
 import sys
 from pathlib import Path
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner.build.code.image import read_image
 from cliffwatch_runner.build.code.listing import Listing
 from cliffwatch_runner.build.code.program_listing import Neighbour, ProgramListing
@@ -48,8 +49,8 @@ def _answer(kernel: Path, wanted: list[str] | None, programs: list[_Program] | N
 
 def _functions(kernel: Path, names: Names, wanted: list[str] | None) -> dict[str, object]:
     image = read_image(kernel / "bzImage")
-    if isinstance(image, str):
-        return {"odd": image}
+    if isinstance(image, Failure):
+        return {"odd": image.message}
     listing = Listing(image, names)
     functions = {name: (start, end) for name, start, end in names.functions()}
     if wanted is None:

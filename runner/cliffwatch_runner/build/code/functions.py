@@ -15,10 +15,13 @@ from pathlib import Path
 
 import msgspec
 
+import cliffwatch
 import cliffwatch_runner
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch.formats.reading import decode
 from cliffwatch_runner import process
 from cliffwatch_runner.build.cache.entries import Stopped, hold_lock, new_entry
+from cliffwatch_runner.build.code.image import MEASURE_ALL
 from cliffwatch_runner.host.programs import guest_programs
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 from cliffwatch_runner.sandbox.untrusted_files import open_below
@@ -65,11 +68,11 @@ class _Answer(msgspec.Struct, frozen=True):
 
 def function_digests(
     kernel: Path, cache: Path, sandbox: Sandbox, should_stop: Callable[[], bool] = lambda: False
-) -> Digests | str:
+) -> Digests | Failure:
     """Returns the digests of all functions of a kernel in the cache.
 
-    They come from the cache or are made now, which takes some seconds. If that fails, returns a sentence that
-    says why. Raises Stopped; OSError if the cache cannot be written.
+    They come from the cache or are made now, which takes some seconds. Raises Stopped; OSError if the cache
+    cannot be written.
     """
     folder = cache / "code" / f"{kernel.name}-{RECIPE}"
     known = _read(folder)
@@ -81,7 +84,7 @@ def function_digests(
             return known
         answer = _run_listing(kernel, {"functions": None}, sandbox, should_stop)
         if answer.digests is None:
-            return answer.odd or _NO_ANSWER
+            return _failure(answer)
         with new_entry(folder) as entry:
             (entry / _DIGESTS).write_text(json.dumps(answer.digests))
         return answer.digests
@@ -89,13 +92,10 @@ def function_digests(
 
 def function_listings(
     kernel: Path, names: Collection[str], sandbox: Sandbox, should_stop: Callable[[], bool] = lambda: False
-) -> Listings | str:
-    """Returns the listings of the named functions that a kernel has; on failure a sentence that says why.
-
-    Raises Stopped.
-    """
+) -> Listings | Failure:
+    """Returns the listings of the named functions that a kernel has. Raises Stopped."""
     answer = _run_listing(kernel, {"functions": sorted(names)}, sandbox, should_stop)
-    return answer.odd or _NO_ANSWER if answer.functions is None else answer.functions
+    return _failure(answer) if answer.functions is None else answer.functions
 
 
 def program_listings(
@@ -103,16 +103,20 @@ def program_listings(
     programs: Sequence[JitProgram],
     sandbox: Sandbox,
     should_stop: Callable[[], bool] = lambda: False,
-) -> tuple[tuple[str, ...], ...] | str:
+) -> tuple[tuple[str, ...], ...] | Failure:
     """Returns the instructions of BPF programs that a kernel made, in the order of `programs`.
 
-    On failure returns a sentence that says why. Raises Stopped.
+    Raises Stopped.
     """
     asked = [(each.start, each.code.hex(), each.neighbours[:_MOST_NEIGHBOURS]) for each in programs]
     answer = _run_listing(kernel, {"programs": asked}, sandbox, should_stop)
     if answer.programs is None or len(answer.programs) != len(programs):
-        return answer.odd or _NO_ANSWER
+        return _failure(answer)
     return answer.programs
+
+
+def _failure(answer: _Answer) -> Failure:
+    return host_failed(answer.odd or _NO_ANSWER, MEASURE_ALL)
 
 
 def _run_listing(
@@ -133,7 +137,8 @@ def _run_listing(
         modules = _INSIDE / "modules" if sandbox.fixed_paths else package.parent
         mounts = [Mount(source=folder, target=folder) for folder in guest_programs()]
         mounts += [Mount(source=shown[name], target=inside[name]) for name in ("kernel", "given")]
-        mounts += [Mount(source=package, target=_INSIDE / "modules" / package.name)]
+        for each in (package, Path(cliffwatch.__file__).parent):
+            mounts += [Mount(source=each, target=_INSIDE / "modules" / each.name)]
         mounts += [Mount(source=written, target=inside["written"], writable=True)]
         (given / "request").write_text(json.dumps({"kernel": str(inside["kernel"]), **request}))
         sandbox.give(written)

@@ -1,7 +1,7 @@
 """Reads the kernel inside a bzImage, as it is laid out in memory.
 
 Sources: Documentation/arch/x86/boot.rst for the header (setup_sects, payload_offset, payload_length), and the
-ELF-64 specification. An image is untrusted: sizes are limited, and a problem is returned as a sentence.
+ELF-64 specification. An image is untrusted: sizes are limited.
 """
 
 import bz2
@@ -15,6 +15,9 @@ from pathlib import Path
 
 import zstandard
 
+from cliffwatch.failure import Failure, host_failed
+
+MEASURE_ALL = "measure all cases"
 LARGEST_IMAGE_BYTES = 512 << 20
 LARGEST_KERNEL_BYTES = 1 << 30
 _SETUP_SECTORS, _MAGIC, _PAYLOAD = 0x1F1, 0x202, 0x248
@@ -48,22 +51,24 @@ class KernelImage:
         return bytes(self.segments[at].content[offset : offset + size])
 
 
-def read_image(path: Path) -> KernelImage | str:
-    """Returns the image in a file, or a sentence that says what is wrong with it."""
+def read_image(path: Path) -> KernelImage | Failure:
+    """Returns the image in a file, or what is wrong with it."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_IMAGE_BYTES)
     except OSError as error:
-        return f"{path.name} cannot be read: {error.strerror}"
+        return _unread(f"{path.name} cannot be read: {error.strerror}")
     payload = _payload(content)
     if payload is None:
-        return f"{path.name} is no bzImage"
+        return _unread(f"{path.name} is no bzImage")
     kernel = _decompress(payload)
-    return (
-        f"{path.name} is packed in a way that is not known"
-        if kernel is None
-        else _load_segments(kernel, path.name)
-    )
+    if kernel is None:
+        return _unread(f"{path.name} is packed in a way that is not known")
+    return _load_segments(kernel, path.name)
+
+
+def _unread(why: str) -> Failure:
+    return host_failed(why, MEASURE_ALL)
 
 
 def _payload(content: bytes) -> bytes | None:
@@ -109,16 +114,16 @@ def _decompress(payload: bytes) -> bytes | None:
         return None
 
 
-def _load_segments(kernel: bytes, name: str) -> KernelImage | str:
+def _load_segments(kernel: bytes, name: str) -> KernelImage | Failure:
     if len(kernel) < _HEADER_BYTES or kernel[:5] != b"\x7fELF\x02":
-        return f"{name} has no kernel of 64 bits in it"
+        return _unread(f"{name} has no kernel of 64 bits in it")
     (start,) = struct.unpack_from("<Q", kernel, 32)
     (count,) = struct.unpack_from("<H", kernel, 56)
     segments: list[Segment] = []
     for number in range(min(count, _MOST_SEGMENTS)):
         at = start + number * _SEGMENT_BYTES
         if at + _SEGMENT_BYTES > len(kernel):
-            return f"the kernel in {name} is cut short"
+            return _unread(f"the kernel in {name} is cut short")
         kind, _, offset, address, _, size = struct.unpack_from("<IIQQQQ", kernel, at)
         if kind == _LOAD:
             segments.append(Segment(address, memoryview(kernel)[offset : offset + size]))

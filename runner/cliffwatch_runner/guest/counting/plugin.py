@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner import process
 from cliffwatch_runner.build.cache.entries import hold_lock, new_entry
 from cliffwatch_runner.guest.counting.bpf_names import LIST, TABLES
@@ -62,14 +63,22 @@ class Counting:
         return plugin if self.names is None else f"{plugin} -qmp unix:{to / SOCKET},server=on,wait=off"
 
 
-def make_counting(kernel: Path, plugin: Plugin) -> Counting | str:
-    """Returns the counter for the guests of the kernel in a folder. A string says why there is none."""
+_REVISIONS_ARE_COUNTED = "name a revision: kernels that Cliffwatch builds have it"
+
+
+def make_counting(kernel: Path, plugin: Plugin) -> Counting | Failure:
+    """Returns the counter for the guests of the kernel in a folder."""
     symbols = read_system_map(kernel)
     if symbols is None:
-        return "it has no System.map, which is needed to map addresses to functions"
+        return wrong_usage(
+            "it has no System.map, which is needed to map addresses to functions", _REVISIONS_ARE_COUNTED
+        )
     mark, tick = find_address(symbols, MARK), find_address(symbols, TICK)
     if mark is None or tick is None:
-        return f"its System.map has no {MARK if mark is None else TICK}, which is needed to tell cases apart"
+        absent = MARK if mark is None else TICK
+        return wrong_usage(
+            f"its System.map has no {absent}, which is needed to tell cases apart", _REVISIONS_ARE_COUNTED
+        )
     return Counting(
         plugin=plugin,
         mark=mark,
@@ -79,17 +88,17 @@ def make_counting(kernel: Path, plugin: Plugin) -> Counting | str:
     )
 
 
-def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False) -> Plugin | str:
-    """Returns the plugin, and builds it if it is not in the cache. A string says why this host has none.
+def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False) -> Plugin | Failure:
+    """Returns the plugin, and builds it if it is not in the cache.
 
     Raises Stopped, and OSError if the cache cannot be written.
     """
     compiler = shutil.which("gcc") or shutil.which("cc")
     emulator = program_versions()["qemu"]
     if emulator is None:
-        return f"{EMULATOR} is not installed"
+        return host_failed(f"{EMULATOR} is not installed", "install QEMU")
     if compiler is None:
-        return "there is no C compiler (gcc) on this host"
+        return host_failed("there is no C compiler (gcc) on this host", "install gcc")
     interface = 2 if parse_version(emulator) >= _SECOND_INTERFACE else 1
     source = (Path(__file__).parent / "counts.c").read_bytes()
     digest = hashlib.sha256(
@@ -104,15 +113,18 @@ def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False
     return plugin if failed is None else failed
 
 
-def _build_plugin(compiler: str, interface: int, folder: Path) -> str | None:
-    """Builds the plugin into its cache entry, if the emulator loads it. Returns why it failed, or None."""
+def _build_plugin(compiler: str, interface: int, folder: Path) -> Failure | None:
+    """Builds the plugin into its cache entry, if the emulator loads it."""
     source = Path(__file__).parent / "counts.c"
     with tempfile.TemporaryDirectory(prefix="cliffwatch-plugin-") as temporary:
         made = Path(temporary) / PLUGIN
         argv = [compiler, *_FLAGS, f"-DPLUGIN_INTERFACE={interface}", "-o", str(made), str(source)]
         compiled = process.run(argv, deadline=_SECONDS)
         if not compiled.ok:
-            return f"the counting plugin does not compile: {_first_line(compiled.output)}"
+            return host_failed(
+                f"the counting plugin does not compile: {_first_line(compiled.output)}",
+                "install the C compiler and headers that `cliffwatch doctor` names",
+            )
         tried = _try_plugin(made)
         if tried is not None:
             return tried
@@ -121,15 +133,20 @@ def _build_plugin(compiler: str, interface: int, folder: Path) -> str | None:
     return None
 
 
-def _try_plugin(plugin: Path) -> str | None:
-    """Starts the emulator with the plugin but without a machine. Returns why it does not load it, or None."""
+def _try_plugin(plugin: Path) -> Failure | None:
+    """Starts the emulator with the plugin but without a machine."""
     (plugin.parent / WINDOWS).touch()
     given = Counting(plugin=Plugin(path=plugin, counter=""), mark=1, tick=1).option(
         plugin.parent, plugin.parent
     )
     machine = ["-machine", "none", "-accel", "tcg", "-display", "none", "-qmp", "stdio"]
     tried = process.run(["sh", "-c", _QUIT, "sh", EMULATOR, *machine, *given.split()], deadline=_SECONDS)
-    return None if tried.ok else f"{EMULATOR} does not load the counting plugin: {_first_line(tried.output)}"
+    if tried.ok:
+        return None
+    return host_failed(
+        f"{EMULATOR} does not load the counting plugin: {_first_line(tried.output)}",
+        "install a QEMU that loads TCG plugins",
+    )
 
 
 def _first_line(text: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.counting import count_noun
-from cliffwatch.failure import Failure, host_failed
+from cliffwatch.failure import Failure
 from cliffwatch.formats.code.affected import AffectedCase, AffectedDocument
 from cliffwatch.samples import CaseKey, CaseOutcome
 from cliffwatch_runner.build.cache.executed import Executed
@@ -42,8 +42,8 @@ def changed_functions(
         if not isinstance(arm.kernel, Kernel):
             return arm.kernel
         made = function_digests(arm.kernel.folder, cache, sandbox, should_stop)
-        if isinstance(made, str):
-            return host_failed(f"the functions of {name} cannot be compared: {made}", "measure all cases")
+        if isinstance(made, Failure):
+            return replace(made, message=f"the functions of {name} cannot be compared: {made.message}")
         digests.append(made)
     return frozenset(name for other in digests[1:] for name in find_differing(digests[0], other))
 

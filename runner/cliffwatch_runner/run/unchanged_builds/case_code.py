@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from cliffwatch.failure import Failure
 from cliffwatch.formats.code.digests import ArmDigest, CaseCode, CodeDigests
 from cliffwatch.samples import CONTROL, CaseKey
 from cliffwatch_runner.build.cache.executed import Executed
@@ -42,7 +43,7 @@ def code_of_arms(run: BuiltRun) -> Mapping[str, CodeOfArm]:
         functions = function_digests(
             arm.kernel.folder, settings.built, run.tools.guest_sandbox, settings.should_stop
         )
-        if not isinstance(functions, str):
+        if not isinstance(functions, Failure):
             code[name] = CodeOfArm(functions=functions, surroundings=execution_context(run, name))
     return code
 
