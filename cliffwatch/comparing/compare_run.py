@@ -24,6 +24,7 @@ from cliffwatch.stats.stages import ADAPTIVE, Look, Stages
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
     from cliffwatch.formats.result_directory import Run
+    from cliffwatch.formats.run_record import RunRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +69,20 @@ def sides_of_run(run: "Run") -> Sides:
 
     Raises ValueError if there are fewer than two arms.
     """
-    base, head, *further = (run.arms[name] for name in select_compared_arms(run.arms))
+    arms = [run.arms[name] for name in select_compared_arms(run.arms)]
+    return sides_of_plan(run.record, arms, run.arms.get(CONTROL))
+
+
+def sides_of_plan(record: "RunRecord", arms: Sequence[Arm], control: Arm | None) -> Sides:
+    """The arms of one plan, the first of them as base."""
+    base, head, *further = arms
     return Sides(
         base=base,
         head=head,
         further=tuple(further),
-        control=run.arms.get(CONTROL),
-        stages=run.stages,
-        notable=run.record.plan.notable,
+        control=control,
+        stages=record.stages,
+        notable=record.plan.notable,
         one_run=True,
     )
 

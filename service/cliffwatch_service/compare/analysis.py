@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from psycopg import Connection
 
-from cliffwatch.comparing.compare_run import Sides, compare_run
+from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_plan
 from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet
 from cliffwatch.failure import Failure
 from cliffwatch.formats.reading import as_json
@@ -228,13 +228,10 @@ def side_of_run(stored: StoredArm) -> SideOfRun:
 
 
 def _compare_arms(base: StoredArm, head: StoredArm, control: Arm | None) -> ComparisonSet:
-    sides = Sides(base=base.arm, head=head.arm)
     if base.run.id == head.run.id:
-        record = base.record
-        sides = replace(
-            sides, control=control, stages=record.stages, notable=record.plan.notable, one_run=True
-        )
-    compared = compare_run(sides)
+        compared = compare_run(sides_of_plan(base.record, (base.arm, head.arm), control))
+    else:
+        compared = compare_run(Sides(base=base.arm, head=head.arm))
     if isinstance(compared, Failure):
         raise Refusal(422, "not comparable", str(compared))
     return compared

@@ -9,7 +9,7 @@ import msgspec
 from psycopg import Connection
 
 from cliffwatch.comparing.attribution.changes import CaseFunctions, RowKey
-from cliffwatch.comparing.compare_run import Sides, compare_all
+from cliffwatch.comparing.compare_run import compare_all, sides_of_plan
 from cliffwatch.comparing.comparison import METHOD_VERSION
 from cliffwatch.failure import Failure
 from cliffwatch.formats.comparison import ComparisonDocument, RunComparison
@@ -69,17 +69,8 @@ def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) ->
 def _compare_run_arms(connection: Connection[Any], arms: Mapping[str, StoredArm]) -> ComparisonDocument:
     record = next(iter(arms.values())).record
     control = arms.get(CONTROL)
-    base, head, *further = (arms[arm.name].arm for arm in record.arms if arm.name != CONTROL)
-    sides = Sides(
-        base=base,
-        head=head,
-        further=tuple(further),
-        control=None if control is None else control.arm,
-        stages=record.stages,
-        notable=record.plan.notable,
-        one_run=True,
-    )
-    compared = compare_all(sides)
+    compared_arms = [arms[arm.name].arm for arm in record.arms if arm.name != CONTROL]
+    compared = compare_all(sides_of_plan(record, compared_arms, None if control is None else control.arm))
     if isinstance(compared, Failure):
         raise Refusal(422, "not comparable", str(compared))
     functions: dict[tuple[str, RowKey], CaseFunctions] = {}
