@@ -19,7 +19,7 @@ from psycopg.rows import class_row, dict_row
 
 import cliffwatch_service.store
 from cliffwatch_service.postgres import rows
-from cliffwatch_service.postgres.rows import tuple_row, value_row
+from cliffwatch_service.postgres.rows import pair_row, tuple_row, value_row
 from cliffwatch_service.store.history.changes import ChangeFacts
 from cliffwatch_service.store.history.measured_arms import MeasuredArms
 from cliffwatch_service.store.work.hosts import HostRow
@@ -130,12 +130,18 @@ class Asked:
     def tuple_row(self, make: Any) -> Any:
         return self._comparing(tuple_row(make), make.__self__, in_order=True)
 
+    def pair_row(self, *kinds: Any) -> Any:
+        return self._columns(pair_row(*kinds), *kinds)
+
     def value_row(self, kind: Any) -> Any:
+        return self._columns(value_row(kind), kind)
+
+    def _columns(self, real: Any, *kinds: Any) -> Any:
         def factory(cursor: Any) -> Any:
-            for column in cursor.description or ():
-                if not holds(kind, column):
+            for kind, column in zip(kinds, cursor.description or kinds, strict=True):
+                if cursor.description and not holds(kind, column):
                     self.wrong.append(f"{column.name} is no {kind.__name__}: {column.type_display}")
-            return value_row(kind)(cursor)
+            return real(cursor)
 
         return factory
 
@@ -165,7 +171,7 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     asked = Asked()
-    for name in ("class_row", "tuple_row", "value_row"):
+    for name in ("class_row", "tuple_row", "pair_row", "value_row"):
         monkeypatch.setattr(rows, name, getattr(asked, name))
     return asked
 

@@ -44,7 +44,7 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     gone = stored_changes.in_state(connection, sorted(digests), "superseded")
     published = [row for row in published if change_digest(row.series_id, base, head) not in gone]
     known = stored_changes.changes_of_comparison(connection, comparison_id)
-    stored_changes.refute_changes(connection, [row.id for row in known if row.digest not in digests])
+    stored_changes.refute_changes(connection, [known[digest] for digest in known.keys() - digests])
     if not published:
         return 0
     worse = any(row.verdict == "regression" for row in published)

@@ -150,8 +150,8 @@ def extend_branch(connection: Connection[Any], branch_id: int, line: Sequence[tr
             known, start = ordinal, index + 1
             break
     else:
-        tip = trees.branch_tip(connection, branch_id)
-        known = tip.ordinal if tip is not None else -1
+        last = trees.last_ordinal(connection, branch_id)
+        known = -1 if last is None else last
     ids = trees.keep_known_revisions(connection, line[start:])
     trees.set_branch_end(connection, branch_id, known + 1, ids)
     return start

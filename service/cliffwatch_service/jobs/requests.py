@@ -234,8 +234,8 @@ def setup_of(stored: FreeJson | None) -> Setup:
 
 def asked_files(connection: Connection[Any], request: UUID) -> AskedFiles:
     """Returns the files that came with a request."""
-    rows = requests.files_of(connection, request)
-    return AskedFiles(files=tuple(SetupContent(name=row.name, content=row.content) for row in rows))
+    files = requests.files_of(connection, request)
+    return AskedFiles(files=tuple(SetupContent(name=name, content=content) for name, content in files))
 
 
 def request_named(connection: Connection[Any], identity: UUID) -> RequestRow:

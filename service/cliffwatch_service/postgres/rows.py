@@ -4,7 +4,7 @@ Each kind of row is a class whose fields have the names of the query's columns.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from psycopg import Connection, Cursor
 from psycopg.rows import class_row
@@ -36,6 +36,18 @@ def tuple_row(
 def values(connection: Connection[Any], kind: type[Value]) -> Cursor[Value]:
     """Returns a cursor over the values of a single column. Raises TypeError for a value of another type."""
     return connection.cursor(row_factory=value_row(kind))
+
+
+def pairs(connection: Connection[Any], first: type[Row], second: type[Value]) -> Cursor[tuple[Row, Value]]:
+    """Returns a cursor over rows of two columns of these types, such as names with their numbers."""
+    return connection.cursor(row_factory=pair_row(first, second))
+
+
+def pair_row(
+    first: type[Row],  # noqa: ARG001 - a test compares the types with the columns
+    second: type[Value],  # noqa: ARG001 - as above
+) -> Callable[[Cursor[Any]], Callable[[Iterable[Any]], tuple[Row, Value]]]:
+    return lambda _: lambda row: cast("tuple[Row, Value]", tuple(row))
 
 
 def value_row(kind: type[Value]) -> Callable[[Cursor[Any]], Callable[[Sequence[Any]], Value]]:

@@ -15,7 +15,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from cliffwatch.formats.values import FreeJson
-from cliffwatch_service.postgres.rows import row_cursor, values
+from cliffwatch_service.postgres.rows import pairs, row_cursor, values
 from cliffwatch_service.refusal import Refusal
 
 ANALYSE_RUN = "analyse-run"
@@ -57,14 +57,6 @@ class TaskRow:
     """When it runs next; None unless it is scheduled."""
     at: datetime | None
     """When its status last changed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateCountRow:
-    """How many objects are in a state."""
-
-    state: str
-    n: int
 
 
 def ask_analysis(connection: Connection[Any], run: str) -> None:
@@ -198,6 +190,5 @@ def counts(connection: Connection[Any]) -> dict[str, dict[str, int]]:
         "tasks": "SELECT status::text AS state, count(*) AS n FROM procrastinate_jobs GROUP BY 1",
     }
     return {
-        name: {row.state: row.n for row in row_cursor(connection, StateCountRow).execute(query).fetchall()}
-        for name, query in queries.items()
+        name: dict(pairs(connection, str, int).execute(query).fetchall()) for name, query in queries.items()
     }

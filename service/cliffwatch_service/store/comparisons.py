@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, tuple_cursor, values
+from cliffwatch_service.postgres.rows import fetch_single_row, pairs, row_cursor, tuple_cursor, values
 
 
 class VerdictRow(NamedTuple):
@@ -52,15 +52,6 @@ class NewComparison:
     """The array of rows of Comparison JSON, zstd."""
     indexed: Sequence[VerdictRow]
     """The rows to index."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCountsRow:
-    """The comparison of a run in numbers."""
-
-    run_id: int
-    counts: dict[str, int]
-    """Number of rows by verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,18 +166,15 @@ def comparison_by_id(connection: Connection[Any], identity: int) -> StoredCompar
     )
 
 
-def counts_of_runs(connection: Connection[Any], runs: Sequence[int]) -> dict[int, RunCountsRow]:
-    """Returns the counts by run id, for runs whose base and head were compared."""
+def counts_of_runs(connection: Connection[Any], runs: Sequence[int]) -> dict[int, dict[str, int]]:
+    """Returns the number of rows by verdict, by run id, for runs whose base and head were compared."""
     query = (
         "SELECT base.run_id AS run_id, comparison.counts FROM arm AS base"
         " JOIN arm AS head ON head.run_id = base.run_id AND head.name = 'head'"
         " JOIN comparison ON base_arm_id = base.id AND head_arm_id = head.id"
         " WHERE base.run_id = ANY(%s) AND base.name = 'base'"
     )
-    return {
-        row.run_id: row
-        for row in row_cursor(connection, RunCountsRow).execute(query, [list(runs)]).fetchall()
-    }
+    return dict(pairs(connection, int, dict).execute(query, [list(runs)]).fetchall())
 
 
 def is_of_history(connection: Connection[Any], identity: int) -> bool:

@@ -8,7 +8,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from cliffwatch.samples import Mode, Stage
-from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, tuple_cursor, values
+from cliffwatch_service.postgres.rows import fetch_single_row, pairs, row_cursor, tuple_cursor, values
 
 Parameters = Sequence[Sequence[str]]
 """Pairs of name and value, in the order in which the benchmark takes them."""
@@ -106,16 +106,9 @@ def keep_series(connection: Connection[Any], rows: Sequence[SeriesFacts]) -> dic
     return series_ids(connection, [row.digest for row in ordered])
 
 
-class SeriesIdRow(NamedTuple):
-    """The digest of a series, and its id."""
-
-    digest: str
-    id: int
-
-
 def series_ids(connection: Connection[Any], digests: Sequence[str]) -> dict[str, int]:
     query = "SELECT digest, id FROM series WHERE digest = ANY(%s)"
-    return dict(tuple_cursor(connection, SeriesIdRow._make).execute(query, [list(digests)]).fetchall())
+    return dict(pairs(connection, str, int).execute(query, [list(digests)]).fetchall())
 
 
 def keep_columns(connection: Connection[Any], digest: str, series: Sequence[int]) -> int:

@@ -54,14 +54,6 @@ class NamedRevisionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BranchTipRow:
-    """The newest revision of a branch."""
-
-    ordinal: int
-    commit: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BranchRow:
     """A branch."""
 
@@ -238,12 +230,10 @@ def set_branch_end(connection: Connection[Any], branch_id: int, first: int, revi
     )
 
 
-def branch_tip(connection: Connection[Any], branch_id: int) -> BranchTipRow | None:
-    query = (
-        "SELECT ordinal, commit FROM branch_revision JOIN revision ON revision.id = revision_id"
-        " WHERE branch_id = %s ORDER BY ordinal DESC LIMIT 1"
-    )
-    return row_cursor(connection, BranchTipRow).execute(query, [branch_id]).fetchone()
+def last_ordinal(connection: Connection[Any], branch_id: int) -> int | None:
+    """Returns the ordinal of the newest revision of a branch."""
+    query = "SELECT ordinal FROM branch_revision WHERE branch_id = %s ORDER BY ordinal DESC LIMIT 1"
+    return values(connection, int).execute(query, [branch_id]).fetchone()
 
 
 def commit_at(connection: Connection[Any], branch_id: int, ordinal: int) -> str:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import row_cursor
+from cliffwatch_service.postgres.rows import pairs, row_cursor
 
 CommandOutcome = Literal["done", "wrong", "declined", "gone"]
 
@@ -30,14 +30,6 @@ class CommandRow:
     head_known: str | None
     """Head of the pull request when the comment came; None if it was unknown."""
     outcome: CommandOutcome | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomeCountRow:
-    """How many commands had an outcome."""
-
-    outcome: str
-    commands: int
 
 
 def keep_delivery(
@@ -102,6 +94,4 @@ def command_counts(connection: Connection[Any]) -> dict[str, int]:
     query = (
         "SELECT coalesce(outcome, 'waiting') AS outcome, count(*) AS commands FROM github_command GROUP BY 1"
     )
-    return {
-        row.outcome: row.commands for row in row_cursor(connection, OutcomeCountRow).execute(query).fetchall()
-    }
+    return dict(pairs(connection, str, int).execute(query).fetchall())

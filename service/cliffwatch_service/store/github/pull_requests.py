@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
+from cliffwatch_service.postgres.rows import fetch_single_row, pairs, row_cursor, values
 
 PullRequestState = Literal["open", "closed"]
 MeasurementState = Literal["asked", "superseded", "cancelled"]
@@ -81,14 +81,6 @@ class MeasurementRow:
     again: bool
     state: MeasurementState
     requests: list[UUID]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullRequestCountRow:
-    """How many pull requests are in a state, or wait for a maintainer."""
-
-    state: str
-    pull_requests: int
 
 
 def keep_pull_request(connection: Connection[Any], facts: PullRequestFacts, now: datetime) -> int:
@@ -282,7 +274,4 @@ def counts(connection: Connection[Any]) -> dict[str, int]:
         "SELECT CASE WHEN waits THEN 'waits' ELSE state END AS state, count(*) AS pull_requests"
         " FROM github_pull_request GROUP BY 1"
     )
-    return {
-        row.state: row.pull_requests
-        for row in row_cursor(connection, PullRequestCountRow).execute(query).fetchall()
-    }
+    return dict(pairs(connection, str, int).execute(query).fetchall())

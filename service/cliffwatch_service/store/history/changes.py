@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from psycopg import Connection
 
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import row_cursor, tuple_cursor, values
+from cliffwatch_service.postgres.rows import pairs, row_cursor, tuple_cursor, values
 from cliffwatch_service.store.history.confirmations import ConfirmationState
 
 ChangeState = Literal["candidate", "confirmed", "refuted", "superseded"]
@@ -82,14 +82,6 @@ class ChangeRow:
     """State of the confirmation that a candidate waits for."""
     located_in: Mode | None
     """The mode in which its commit was located; None if that is its own mode."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownChangeRow:
-    """A change that is stored already."""
-
-    id: int
-    digest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,10 +201,10 @@ def gather_changes(connection: Connection[Any], base: int, head: int, report_id:
     )
 
 
-def changes_of_comparison(connection: Connection[Any], comparison_id: int) -> list[KnownChangeRow]:
-    """Returns the changes of a comparison that are not superseded."""
-    query = "SELECT id, digest FROM change WHERE comparison_id = %s AND state <> 'superseded'"
-    return row_cursor(connection, KnownChangeRow).execute(query, [comparison_id]).fetchall()
+def changes_of_comparison(connection: Connection[Any], comparison_id: int) -> dict[str, int]:
+    """Returns the ids of the changes of a comparison that are not superseded, by digest."""
+    query = "SELECT digest, id FROM change WHERE comparison_id = %s AND state <> 'superseded'"
+    return dict(pairs(connection, str, int).execute(query, [comparison_id]).fetchall())
 
 
 def refute_changes(connection: Connection[Any], ids: Sequence[int]) -> None:

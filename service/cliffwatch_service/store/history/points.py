@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import tuple_cursor
+from cliffwatch_service.postgres.rows import pairs, tuple_cursor
 from cliffwatch_service.store.history.measured_arms import ArmPlace, MeasuredArms
 
 Point = tuple[int, int, float, float | None, float | None]
@@ -72,13 +72,6 @@ class SeriesPointRow(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of_row(cls, row: Iterable[Any]) -> "SeriesPointRow":
         return cls(*row)
-
-
-class EpochRow(NamedTuple):
-    """The epoch of an environment."""
-
-    id: int
-    epoch: str
 
 
 def replace_points(
@@ -182,19 +175,8 @@ def points_on_branch(
 
 
 def _epochs(connection: Connection[Any], environments: Collection[int]) -> dict[int, str]:
-    return dict(
-        tuple_cursor(connection, EpochRow._make)
-        .execute(_EPOCHS, {"environments": list(environments)})
-        .fetchall()
-    )
-
-
-class AnchorValueRow(NamedTuple):
-    """The anchor's value in a series."""
-
-    run: str
-    """Digest."""
-    centre: float
+    asked = {"environments": list(environments)}
+    return dict(pairs(connection, int, str).execute(_EPOCHS, asked).fetchall())
 
 
 def anchor_values(connection: Connection[Any], series_id: int) -> dict[str, float]:
@@ -203,9 +185,7 @@ def anchor_values(connection: Connection[Any], series_id: int) -> dict[str, floa
         "SELECT run.digest AS run, centre FROM anchor_point JOIN run ON run.id = run_id"
         " WHERE series_id = %s AND run.of_history"
     )
-    return dict(
-        tuple_cursor(connection, AnchorValueRow._make).execute(query, [series_id], binary=True).fetchall()
-    )
+    return dict(pairs(connection, str, float).execute(query, [series_id], binary=True).fetchall())
 
 
 _RECENT = """
@@ -269,17 +249,10 @@ def points_of_arm(
     return tuple_cursor(connection, ArmPointRow._make).execute(_OF_ARM, wanted).fetchall()
 
 
-class MeasuredBenchmarkRow(NamedTuple):
-    """A benchmark in which an arm has points."""
-
-    suite: str
-    benchmark: str
-
-
-def benchmarks_of_arms(connection: Connection[Any], arms: Sequence[int]) -> list[MeasuredBenchmarkRow]:
-    """Returns the benchmarks that any of these arms measured."""
+def benchmarks_of_arms(connection: Connection[Any], arms: Sequence[int]) -> list[tuple[str, str]]:
+    """Returns the suites and benchmarks that any of these arms measured."""
     query = (
         "SELECT DISTINCT suite, benchmark FROM point JOIN series ON series.id = series_id"
         " JOIN benchmark_case ON benchmark_case.id = case_id WHERE arm_id = ANY(%s) ORDER BY 1, 2"
     )
-    return tuple_cursor(connection, MeasuredBenchmarkRow._make).execute(query, [list(arms)]).fetchall()
+    return pairs(connection, str, str).execute(query, [list(arms)]).fetchall()

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from psycopg import Connection
 
-from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
+from cliffwatch_service.postgres.rows import fetch_single_row, pairs, row_cursor, values
 
 ReportState = Literal["new", "acknowledged", "expected", "fixed", "noise"]
 
@@ -55,14 +55,6 @@ class TriageRow:
     state: str
     owner: str | None
     note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportCountRow:
-    """How many reports are in a state."""
-
-    state: ReportState
-    reports: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +204,7 @@ def triage_of(connection: Connection[Any], report_id: int) -> list[TriageRow]:
     return row_cursor(connection, TriageRow).execute(query, [report_id]).fetchall()
 
 
-def report_quality(connection: Connection[Any]) -> dict[ReportState, int]:
+def report_quality(connection: Connection[Any]) -> dict[str, int]:
     """Returns how many reports are in each state, as `list_reports` lists them.
 
     The share of noise among the triaged ones measures the quality.
@@ -220,6 +212,4 @@ def report_quality(connection: Connection[Any]) -> dict[ReportState, int]:
     query = (
         "SELECT state, count(*) AS reports FROM regression_report WHERE merged_into IS NULL GROUP BY state"
     )
-    return {
-        row.state: row.reports for row in row_cursor(connection, ReportCountRow).execute(query).fetchall()
-    }
+    return dict(pairs(connection, str, int).execute(query).fetchall())

@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from cliffwatch.formats.values import FreeJson
-from cliffwatch_service.postgres.rows import row_cursor
+from cliffwatch_service.postgres.rows import pairs, row_cursor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +59,6 @@ class RequestRow:
     setup: FreeJson | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestFileRow:
-    """A file that came with a request."""
-
-    name: str
-    content: bytes
-
-
 _REQUEST = """
 SELECT request.id, asked_by, token.name AS asked_by_name, body_digest, tree, base_commit, head_commit, suites,
     profile, boots, priority, note, request.created, setup
@@ -101,9 +93,10 @@ def insert_files(connection: Connection[Any], request: UUID, files: Mapping[str,
         )
 
 
-def files_of(connection: Connection[Any], request: UUID) -> list[RequestFileRow]:
+def files_of(connection: Connection[Any], request: UUID) -> list[tuple[str, bytes]]:
+    """Returns the names and contents of the files that came with a request."""
     query = "SELECT name, content FROM request_file WHERE request_id = %s ORDER BY name"
-    return row_cursor(connection, RequestFileRow).execute(query, [request]).fetchall()
+    return pairs(connection, str, bytes).execute(query, [request]).fetchall()
 
 
 def request_row(connection: Connection[Any], identity: UUID) -> RequestRow | None:
