@@ -85,7 +85,7 @@ def _foreign(text: str) -> Parsed | None:
     """Refuses output of another known tool. None if the text is bench output or its tool is unknown."""
     if _is_of_bench(text):
         return None
-    from cliffwatch.parsers.documents.texts import refuse_foreign_text  # noqa: PLC0415 - as above
+    from cliffwatch.parsers.documents.foreign import refuse_foreign_text  # noqa: PLC0415 - as above
 
     reason = refuse_foreign_text(text)
     return None if reason is None else Parsed(found=(), problems=(problem_at(0, "", reason),))

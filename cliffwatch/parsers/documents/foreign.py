@@ -1,7 +1,10 @@
-"""JSON formats that are not read, each with its name and an alternative."""
+"""Formats of other tools that are not read, JSON and texts, each with its name and an alternative."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
+
+from cliffwatch.parsers.cleaning import clean_lines
 
 Object = Mapping[str, object]
 
@@ -70,6 +73,46 @@ FORMS = (
     ForeignForm("asv's JSON", _CSV, lambda each: {"commit_hash", "results"} <= each.keys()),
     ForeignForm("perf stat's JSON", _CSV, lambda each: {"counter-value", "event"} <= each.keys()),
 )
+
+
+_BEGIN = 1 << 15
+_GOOGLE_JSON, _HYPERFINE_JSON = "run it with --benchmark_format=json", "run it with --export-json FILE"
+
+_TEXTS = tuple(
+    (re.compile(f"(?m){pattern}"), name, way_out)
+    for pattern, name, way_out in (
+        (
+            "^Benchmark {2,200}Time {2,200}CPU {2,200}Iterations",
+            "Google Benchmark's console output",
+            _GOOGLE_JSON,
+        ),
+        ("^name,iterations,real_time,cpu_time,time_unit", "Google Benchmark's CSV", _GOOGLE_JSON),
+        (r"^(?:Benchmark \d+: |  Time \(mean ± .\):)", "hyperfine's console output", _HYPERFINE_JSON),
+        (
+            "^command,mean,stddev,median,user,system,min,max",
+            "hyperfine's CSV, which has no single runs",
+            _HYPERFINE_JSON,
+        ),
+        (r"^Benchmark {2,200}(?:\(\w+\) {1,200})?Mode {1,20}Cnt {1,40}Score", "JMH's console output", _CSV),
+        (r"time: {1,40}\[[\d.]{1,20} [munµp]?s [\d.]{1,20} ", "Criterion's console output", _CSV),
+        (r"^window\.BENCHMARK_DATA = ", "github-action-benchmark's data", _TEXT_OF_TOOL),
+        (
+            r"^(?:\s{0,40}│ {0,200}[^│\n]{0,200}│ {1,200}(?:[^│\n]{0,200}│)?|geomean\s)",
+            "benchstat's table",
+            "give the files that benchstat read",
+        ),
+        ("^ {0,20}Performance counter stats for ", "perf stat's output", _CSV),
+    )
+)
+
+
+def refuse_foreign_text(text: str) -> str | None:
+    """Explains why a text is not read. None if it is not the output of another known tool for people."""
+    begin = "\n".join(line.text for line in clean_lines(text[:_BEGIN]))
+    for pattern, name, way_out in _TEXTS:
+        if pattern.search(begin):
+            return f"this is {name}, which is not read: {way_out}"
+    return None
 
 
 def refuse_foreign(content: object) -> str | None:
