@@ -43,7 +43,7 @@ def quality(connection: Connection[Any]) -> ReportQuality:
     return quality_of(reports.report_quality(connection), planted.planted_steps(connection))
 
 
-def quality_of(counts: Mapping[str, int], steps: Sequence[PlantedRow]) -> ReportQuality:
+def quality_of(counts: Mapping[ReportState, int], steps: Sequence[PlantedRow]) -> ReportQuality:
     """Computes the quality from the number of reports in each state and the planted steps. Pure."""
     whole = dict.fromkeys(STATES, 0) | dict(counts)
     judged = sum(whole.values()) - whole["new"]

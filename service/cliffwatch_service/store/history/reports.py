@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from psycopg import Connection
 
@@ -204,7 +204,7 @@ def triage_of(connection: Connection[Any], report_id: int) -> list[TriageRow]:
     return row_cursor(connection, TriageRow).execute(query, [report_id]).fetchall()
 
 
-def report_quality(connection: Connection[Any]) -> dict[str, int]:
+def report_quality(connection: Connection[Any]) -> dict[ReportState, int]:
     """Returns how many reports are in each state, as `list_reports` lists them.
 
     The share of noise among the triaged ones measures the quality.
@@ -212,4 +212,5 @@ def report_quality(connection: Connection[Any]) -> dict[str, int]:
     query = (
         "SELECT state, count(*) AS reports FROM regression_report WHERE merged_into IS NULL GROUP BY state"
     )
-    return dict(pairs(connection, str, int).execute(query).fetchall())
+    counts = pairs(connection, str, int).execute(query).fetchall()
+    return cast("dict[ReportState, int]", dict(counts))
