@@ -51,6 +51,7 @@ PAGES = {
     "jobs": Named("running", "/jobs"),
     "job": Named("measure", links=("/jobs?state=leased", r"/jobs/[0-9a-f-]{36}")),
     "hosts": Named("Platforms", "/hosts"),
+    "host": Named("false positive", "/hosts/rome-1"),
     "suites": Named("Task local storage", "/suites"),
     "suite": Named("icount", "/suites/local-storage"),
     "revision": Named("Compare with the nearest", "/revisions/e975db19874b"),

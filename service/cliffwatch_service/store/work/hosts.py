@@ -111,3 +111,50 @@ ORDER BY platform, mode, name
 def offered_targets(connection: Connection[Any]) -> list[OfferedTargetRow]:
     """Returns every platform and mode that a host has ever offered, one row per host."""
     return row_cursor(connection, OfferedTargetRow).execute(_OFFERED).fetchall()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCheckRow:
+    """The base vs base check of a run."""
+
+    run: str
+    """Digest."""
+    at: datetime
+    """When the run was made."""
+    head: str
+    """Commit that the run compared with base."""
+    n: int
+    """Number of boots of base."""
+    rows: int
+    published: int
+    """Rows of `rows` in which the method would have published a change."""
+    largest: float
+    """Largest difference, a fraction."""
+    notable: float
+    """Threshold of the comparison, a fraction."""
+    epoch: str
+
+
+_CHECKS = """
+SELECT run.digest AS run, run.created AS at, revision.commit AS head, environment.epoch,
+    (comparison.summary #>> '{arms,0,boots}')::int AS n,
+    (comparison.summary #>> '{control,rows}')::int AS rows,
+    (comparison.summary #>> '{control,published}')::int AS published,
+    (comparison.summary #>> '{control,largest}')::float8 AS largest,
+    (comparison.summary ->> 'notable')::float8 AS notable
+FROM (SELECT run.* FROM run JOIN host ON host.id = host_id WHERE host.name = %(host)s
+    ORDER BY created DESC, run.id DESC LIMIT %(limit)s) AS run
+JOIN environment ON environment.id = run.environment_id
+JOIN arm AS base ON base.run_id = run.id AND base.name = 'base'
+JOIN arm AS head ON head.run_id = run.id AND head.name = 'head'
+JOIN comparison ON base_arm_id = base.id AND head_arm_id = head.id
+JOIN revision ON revision.id = head_revision_id
+WHERE jsonb_typeof(comparison.summary -> 'control') = 'object'
+ORDER BY run.created, run.id
+"""
+
+
+def checks_of_host(connection: Connection[Any], host: str, limit: int) -> list[HostCheckRow]:
+    """Returns the base vs base checks among a host's newest `limit` runs, oldest first."""
+    wanted = {"host": host, "limit": limit}
+    return row_cursor(connection, HostCheckRow).execute(_CHECKS, wanted).fetchall()

@@ -1,21 +1,31 @@
-"""The page of hosts: current jobs, when each was last seen, doctor findings and stale platforms."""
+"""The pages of hosts: current jobs, doctor findings, stale platforms, and a host's base vs base checks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
+from cliffwatch_service.history.published_results import Reference
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.ingest.free_form import make_showable
 from cliffwatch_service.jobs.alarms import alarms, offline_hosts
+from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows, overview
+from cliffwatch_service.store.history.points import PointRow
 from cliffwatch_service.store.work import hosts, queue
-from cliffwatch_service.web.layout.render import page
+from cliffwatch_service.store.work.hosts import HostCheckRow
+from cliffwatch_service.web.layout.drawing import STEP, History, history
+from cliffwatch_service.web.layout.render import page, picture
 from cliffwatch_service.web.layout.session import ReaderHere
 
 router = APIRouter()
+
+_RUNS = 200
+"""Newest runs of a host whose checks are drawn."""
+
+HostName = Annotated[str, Path(max_length=300)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,4 +89,73 @@ def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
         targets=targets,
         jobs=jobs,
         alarms=alarms(targets, entries, now),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnChecks:
+    """The base vs base checks of a host over time."""
+
+    rows: Sequence[HostCheckRow]
+    """Oldest first."""
+    points: Sequence[PointRow]
+    """The largest difference of each check, in per cent."""
+    drawn: History
+
+    @property
+    def marked(self) -> int:
+        """Checks in which the method would have published a change."""
+        return sum(row.published > 0 for row in self.rows)
+
+
+def draw_checks(rows: Sequence[HostCheckRow]) -> DrawnChecks | None:
+    if not rows:
+        return None
+    points = [
+        PointRow(None, row.head, None, row.n, 100 * row.largest, None, None, row.epoch, row.run, row.at, None)
+        for row in rows
+    ]
+    threshold = 100 * rows[-1].notable
+    drawn = history(
+        points,
+        [(point.centre, None, None) for point in points],
+        "%",
+        frame=STEP,
+        references=[Reference(f"threshold {threshold:.3g} %", threshold, None)],
+        within=(0.0,),
+    )
+    return DrawnChecks(rows, points, drawn)
+
+
+@router.get("/hosts/{name:path}.svg")
+def draw_host(
+    name: HostName,
+    request: Request,
+    service: ServiceHere,
+    visitor: ReaderHere,  # noqa: ARG001 - admits whoever may read
+) -> Response:
+    """Draws the largest difference of each base vs base check of a host's newest runs."""
+    with service.transaction() as connection:
+        checks = draw_checks(hosts.checks_of_host(connection, name, _RUNS))
+    if checks is None:
+        raise Refusal(404, "no check", "no run of such a host has a base vs base check: see /hosts")
+    return picture(request, "work/checks.svg", name=name, checks=checks)
+
+
+@router.get("/hosts/{name:path}")
+def show_host(name: HostName, request: Request, service: ServiceHere, visitor: ReaderHere) -> Response:
+    with service.transaction() as connection:
+        known = hosts.list_hosts(connection)
+        host = next((each for each in known if each.name == name), None)
+        if host is None:
+            raise not_found("host", name)
+        checks = draw_checks(hosts.checks_of_host(connection, name, _RUNS))
+    return page(
+        request,
+        visitor,
+        "work/host.html",
+        host=host,
+        summary=doctor_summary(make_showable(host.about)),
+        offline=host in offline_hosts(known, service.now()),
+        checks=checks,
     )
