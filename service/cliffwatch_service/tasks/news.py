@@ -15,10 +15,12 @@ from cliffwatch_service.history.news.sending import NotSent, Sent, next_try
 from cliffwatch_service.history.news.webhook import send_webhook
 from cliffwatch_service.history.news.wording import NewsContent, mail_subject, mail_text
 from cliffwatch_service.history.report_summary import is_confirmed
+from cliffwatch_service.runtime.settings import Settings
 from cliffwatch_service.store import background, overview, trees
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.news import outbox
 from cliffwatch_service.store.history.news.outbox import DeliveryRow, NewsRow
+from cliffwatch_service.store.history.windows import change_places
 
 _DAY = timedelta(days=1)
 _log = structlog.get_logger("cliffwatch.news")
@@ -52,7 +54,7 @@ def deliver(parts: GitHubParts, number: int) -> None:
         if row.live and row.today >= parts.settings.news_per_day:
             _wait_for_tomorrow(connection, row, parts)
             return
-        whole, first = _load_content(connection, row, parts.settings.pages_url)
+        whole, first = _load_content(connection, row, parts.settings)
     outcome = _send(parts, row, whole, first)
     with parts.transaction() as connection:
         _record_outcome(connection, row, outcome, parts)
@@ -75,7 +77,7 @@ def _wait_for_tomorrow(connection: Connection[Any], row: DeliveryRow, parts: Git
 
 
 def _load_content(
-    connection: Connection[Any], row: DeliveryRow, pages_url: str
+    connection: Connection[Any], row: DeliveryRow, settings: Settings
 ) -> tuple[NewsContent, NewsRow]:
     """Returns the content of a delivery and the first news of its report."""
     news = outbox.news_row(connection, row.news_id)
@@ -83,11 +85,14 @@ def _load_content(
     (head,) = trees.revisions_named(connection, news.head)
     places = overview.branches_of_revision(connection, head.id)
     changes = stored_changes.changes_of_report(connection, row.report_id)
+    page = f"{settings.pages_url}/regressions/{news.report}"
+    drawable = bool(change_places(connection, [each.id for each in changes]))
     whole = NewsContent(
         news=news,
         changes=[each for each in changes if is_confirmed(each) and each.kind == "regression"],
         tree=places[0].tree if places else None,
-        page=f"{pages_url}/regressions/{news.report}",
+        page=page,
+        picture=f"{page}.svg" if drawable and settings.public_reading else None,
         causes=causes_between(connection, news.base, news.head),
     )
     return whole, outbox.news_of(connection, row.report_id)[0]

@@ -65,6 +65,10 @@ def test_a_mail_fits_a_kernel_list(world: Any) -> None:
     assert f'commit: {commit_of("r1")[:12]} ("bpf: r1")' in text
     assert f"--base {commit_of('r0')[:12]} --head {commit_of('r1')[:12]}" in text
     assert f"Closes: https://cliffwatch.example.org/regressions/{world.report()}" in text
+    picture = f"/regressions/{world.report()}.svg"
+    assert f"Its step, as a picture:\n  https://cliffwatch.example.org{picture}\n" in text
+    with world.running.http(None) as http:
+        assert http.get(picture).headers["content-type"] == "image/svg+xml"
     assert "local-storage/local-storage-cache-seq-get" in text
     assert "+10." in text or "+9." in text
 
@@ -307,6 +311,8 @@ def test_a_report_is_one_issue_with_its_news_as_comments(world: Any, app: Any) -
     assert world.subscribe("issue", "bpf/linux").status_code == 201
     world.measure("r0", "r1", WORSE)
     (issue,) = app.issues.values()
+    page = f"https://cliffwatch.example.org/regressions/{world.report()}"
+    assert f"[![The step in its history]({page}.svg)]({page})" in issue.body
     assert issue.title.startswith("bpf: r1: ")
     assert issue.state == "open"
     assert f"/regressions/{world.report()}" in issue.body

@@ -37,6 +37,7 @@ def body_of(whole: NewsContent) -> bytes:
             "report": {
                 "report": news.report,
                 "page": whole.page,
+                "picture": whole.picture,
                 "state": news.state,
                 "base": news.base,
                 "head": news.head,

@@ -41,6 +41,8 @@ class NewsContent:
     """Tree of its commits; None if unknown."""
     page: str
     """URL of the report's page."""
+    picture: str | None = None
+    """URL of its step as SVG; None without a history, or if only signed-in readers may fetch it."""
     causes: Sequence[FunctionBlock] = ()
     """Functions behind the changes; empty if functions were not counted."""
 
@@ -109,6 +111,9 @@ def _mail(whole: NewsContent) -> Iterator[str]:
     yield from _causes(whole.causes)
     yield "The report, with every case and its interval:"
     yield f"  {whole.page}"
+    if whole.picture is not None:
+        yield "Its step, as a picture:"
+        yield f"  {whole.picture}"
     if whole.tree is not None and whole.changes:
         first = whole.changes[0]
         yield ""
@@ -189,4 +194,7 @@ def issue_text(whole: NewsContent) -> str:
     """
     fence = "~" * 4
     text = mail_text(whole).removeprefix("Hello,\n\n").replace("~~~", "~ ~ ~")
-    return f"{fence}\n{text}{fence}\n\n[The report]({whole.page})\n"
+    picture = (
+        "" if whole.picture is None else f"[![The step in its history]({whole.picture})]({whole.page})\n\n"
+    )
+    return f"{fence}\n{text}{fence}\n\n{picture}[The report]({whole.page})\n"
