@@ -2,8 +2,9 @@
 
 import json
 import random
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,12 @@ from browsing import launch
 
 _REPEATS = 200
 _LOADS = 12
+
+_LINKED = {
+    "regression page": r'href="(/regressions/[0-9a-f]{32})"',
+    "branch page": r'href="(/branches/[^"]+)"',
+}
+"""Pages whose first address the home page has."""
 
 _SCROLL = """
 () => new Promise((done) => {
@@ -77,25 +84,41 @@ def pages(
             [timed(lambda: get(f"/series/{drawn.choice(series)}?last=5000")) for _ in range(40)],
         )
         report("regressions page", [timed(lambda: get("/regressions")) for _ in range(_REPEATS)])
-    _browser(service, pairs, report)
+    home = get("/").text
+    others = {
+        "home page": "/",
+        "series page": f"/series/{series[0]}",
+        **{
+            name: found[0].replace("&amp;", "&")
+            for name, pattern in _LINKED.items()
+            if (found := re.findall(pattern, home))
+        },
+    }
+    _browser(service.url, [page_path(*pair) for pair in pairs], others, report)
 
 
-def _browser(service: Served, pairs: Sequence[tuple[str, str]], report: Callable[..., None]) -> None:
+def _browser(
+    url: str, compared: Sequence[str], others: Mapping[str, str], report: Callable[..., None]
+) -> None:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - the other measurements need no browser
 
-    paints, frames = [], []
+    frames: list[float] = []
     with sync_playwright() as playwright:
         chromium = launch(playwright)
-        for turn in range(_LOADS):
+
+        def first_paint(path: str, *, scroll: bool = False) -> float:
             page = chromium.new_context(viewport={"width": 1280, "height": 900}).new_page()
-            page.goto(service.url + page_path(*pairs[turn % len(pairs)]))
+            page.goto(url + path)
             page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
-            paints.append(
-                page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-            )
-            frames += page.evaluate(_SCROLL)
+            at = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            frames.extend(page.evaluate(_SCROLL) if scroll else [])
             page.context.close()
+            return float(at)
+
+        paints = [first_paint(compared[turn % len(compared)], scroll=True) for turn in range(_LOADS)]
+        report("compare page, first contentful paint", paints)
+        for name, path in others.items():
+            report(f"{name}, first contentful paint", [first_paint(path) for _ in range(_LOADS)])
         chromium.close()
-    report("compare page, first contentful paint", paints)
     report("compare page, frames while scrolling 400 px a frame", frames)
     print(json.dumps({"frames over 50 ms": sum(frame > 50 for frame in frames), "frames": len(frames)}))
