@@ -3,8 +3,9 @@ with.
 """
 
 import os
-import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from toy import RecordedProgress, request
@@ -15,7 +16,7 @@ from cliffwatch_runner.build.cache.listing import list_cache
 from cliffwatch_runner.build.cache.uses import Uses, cache_uses
 from cliffwatch_runner.build.image_root import image_root
 from cliffwatch_runner.build.toolchain import ToolChoice
-from cliffwatch_runner.run.prepare import _with_root_of_image
+from cliffwatch_runner.run.prepare import _choose_guest_root
 
 ENGINE = """#!/bin/sh
 # As docker is called for it, with images that no container of runs. Podman warns like this.
@@ -145,6 +146,11 @@ def test_unpacking_ends_when_the_run_is_to_end(tmp_path: Path) -> None:
         image_root(tmp_path / "cache", "tools:1", Uses(), lambda: True)
 
 
+def tools_with(progress: RecordedProgress) -> Any:
+    settings = SimpleNamespace(uses=Uses(), should_stop=lambda: False)
+    return SimpleNamespace(progress=progress, settings=settings)
+
+
 @pytest.mark.usefixtures("files")
 def test_a_root_that_was_named_wins_over_the_images(tmp_path: Path) -> None:
     named = tmp_path / "named"
@@ -154,19 +160,13 @@ def test_a_root_that_was_named_wins_over_the_images(tmp_path: Path) -> None:
     ):
         tools = ToolChoice(cc=None, clang=None, pahole=None, build_image="tools:1")
         wanted = request(tmp_path, tmp_path, tools=tools, guest_root=guest_root)
-        rooted = _with_root_of_image(wanted, RecordedProgress(), threading.Event(), Uses())
 
-        assert not isinstance(rooted, Failure)
-        assert rooted.guest_root == expected
+        assert _choose_guest_root(wanted, tools_with(RecordedProgress())) == expected
 
 
 def test_that_guests_run_on_the_hosts_programs_is_said(files: Path, tmp_path: Path) -> None:
     (files / "usr/lib/systemd/systemd-udevd").unlink()
     tools, progress = ToolChoice(cc=None, clang=None, pahole=None, build_image="tools:1"), RecordedProgress()
-    rooted = _with_root_of_image(
-        request(tmp_path, tmp_path, tools=tools), progress, threading.Event(), Uses()
-    )
 
-    assert not isinstance(rooted, Failure)
-    assert rooted.guest_root is None
+    assert _choose_guest_root(request(tmp_path, tmp_path, tools=tools), tools_with(progress)) is None
     assert any("guests use this host's programs" in line for line in progress.lines)

@@ -34,7 +34,7 @@ from cliffwatch_runner.plan.subjects import (
     compared_revisions,
     resolve_subjects,
 )
-from cliffwatch_runner.plan.suites.auto import with_auto_suites
+from cliffwatch_runner.plan.suites.auto import choose_auto_suites
 from cliffwatch_runner.plan.suites.own import collect_suites, read_data
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree, open_tree
@@ -119,27 +119,13 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
     run = _resolve(request)
     if isinstance(run, tuple):
         return run
-    selection = _cases_of_suites(run, None)
+    selection = select_run_cases(run, None)
     wrong = unmatched_patterns(request, tuple(case.key for case in selection.cases))
-    return wrong or _plan_cases(run, selection)
+    return wrong or plan_cases(run, selection)
 
 
-def plan_again(
-    run: PlannedRun,
-    offered: tuple[str, ...],
-    lacking: Mapping[str, str] = NONE_LACKING,
-    unbuilt: Mapping[str, str] = NONE_LACKING,
-) -> PlannedRun:
-    """Plans a run anew, by what was built.
-
-    `offered`: the benchmarks that bench lists.
-    `lacking`: the reason by suite, for suites whose program does not build here.
-    `unbuilt`: the reason by BPF object, for objects that do not build here.
-    """
-    return _plan_cases(run, _cases_of_suites(run, offered, lacking, unbuilt))
-
-
-def _plan_cases(run: PlannedRun, selection: Selection) -> PlannedRun:
+def plan_cases(run: PlannedRun, selection: Selection) -> PlannedRun:
+    """Plans the guest's shape and the boots for the selected cases, without those not asked for."""
     request = run.request
     selection = drop_answered(keep_named(selection, request.cases), request.answered)
     needed = max((case.memory_mib for case in selection.cases), default=0) + _MEMORY_BESIDES_MIB
@@ -168,13 +154,18 @@ def plan_boots(run: Run, selection: Selection) -> Run:
     return replace(run, plan=plan, left_out=selection.left_out)
 
 
-def _cases_of_suites(
+def select_run_cases(
     run: PlannedRun,
     offered: tuple[str, ...] | None,
     lacking: Mapping[str, str] = NONE_LACKING,
     unbuilt: Mapping[str, str] = NONE_LACKING,
 ) -> Selection:
-    """Selects the cases of the run's suites. `offered` is None before bench is built."""
+    """Selects the cases of the run's suites.
+
+    `offered`: the benchmarks that bench lists; None before bench is built.
+    `lacking`: the reason by suite, for suites whose program does not build here.
+    `unbuilt`: the reason by BPF object, for objects that do not build here.
+    """
     request = run.request
     offers = with_discovered(request.suites, run.suites, offered or (), run.catalogue, request.bench_args)
     return select_cases(
@@ -205,10 +196,10 @@ def _resolve(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
     subjects = resolve_subjects(request, tree)
     if isinstance(subjects, tuple):
         return subjects
-    by_change = with_auto_suites(request, subjects.arms, tree.mirror, catalogue)
+    by_change = choose_auto_suites(request, subjects.arms, tree.mirror, catalogue.suites)
     if isinstance(by_change, Failure):
         return (by_change,)
-    asked, (request, on_suites) = request.suites, by_change
+    asked, request = request.suites, replace(request, suites=by_change.names)
     suites = collect_suites(request, catalogue)
     assert not isinstance(suites, Failure)  # all names are from the catalogue
     bench_from, bench = _bench(request.bench_from, subjects, tree)
@@ -226,7 +217,7 @@ def _resolve(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
         host=host,
         catalogue=catalogue,
         suites=tuple(apply_shapes(suite, request.shapes) for suite in expanded),
-        chosen=(*subjects.chosen, *((on_suites,) if on_suites else ())),
+        chosen=(*subjects.chosen, *((by_change.sentence,) if by_change.sentence else ())),
         notes=subjects.notes,
         data=data,
         may_lack=_may_lack(suites, asked),

@@ -12,7 +12,7 @@ from cliffwatch_runner.build.kernel import Kernel, build_kernel, kernel_digest
 from cliffwatch_runner.build.prebuilt import prebuilt_kernel
 from cliffwatch_runner.build.selftests.bench import BenchProgram, build_bench
 from cliffwatch_runner.host.capacity import free_disk
-from cliffwatch_runner.plan.run_plan import PlannedRun, plan_again
+from cliffwatch_runner.plan.run_plan import PlannedRun, plan_cases, select_run_cases
 from cliffwatch_runner.plan.subjects import Subject
 from cliffwatch_runner.run.built_run import BuiltArm, BuiltRun, RunTools
 from cliffwatch_runner.run.programs import BuiltPrograms, add_objects, build_programs
@@ -76,7 +76,7 @@ def _built(
         arms[CONTROL], of_arms[CONTROL] = arms[first], of_arms[first]
     return copy_fields(
         BuiltRun,
-        plan_again(run, offered, programs.lacking, programs.unbuilt),
+        plan_cases(run, select_run_cases(run, offered, programs.lacking, programs.unbuilt)),
         tools=tools,
         arms=arms,
         bench=bench.program,

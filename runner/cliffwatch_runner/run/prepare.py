@@ -46,17 +46,15 @@ _NO_UDEV = host_failed(
 
 
 def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
-    """Plans a request and reports progress, because fetching its tree takes time."""
+    """Plans a request and reports progress, because fetching its tree takes time.
+
+    Adds the host's faults to a walltime plan, and reports them with their cost before the run begins.
+    """
     progress.begin("tree", without_credentials(request.tree))
     planned = plan_run(request)
-    if isinstance(planned, PlannedRun):
-        progress.end(" .. ".join(arm.short for arm in planned.subjects))
-        return _on_this_host(planned, progress)
-    return planned
-
-
-def _on_this_host(planned: PlannedRun, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
-    """Adds the host's faults to a walltime plan, and reports them with their cost before the run begins."""
+    if isinstance(planned, tuple):
+        return planned
+    progress.end(" .. ".join(arm.short for arm in planned.subjects))
     if planned.mode != "walltime":
         return planned
     amiss = examine_host(planned.request.cache)
@@ -80,10 +78,10 @@ def prepare_run(
     tools = check_tools(planned, progress, stop, uses, built)
     if isinstance(tools, tuple):
         return tools
-    rooted = _with_root_of_image(planned.request, progress, stop, uses)
-    if isinstance(rooted, Failure):
-        return (rooted,)
-    run = build(replace(planned, request=rooted), tools)
+    root = _choose_guest_root(request, tools)
+    if isinstance(root, Failure):
+        return (root,)
+    run = build(replace(planned, request=replace(planned.request, guest_root=root)), tools)
     if isinstance(run, tuple):
         return run
     limited = leave_out_unchanged(run) if run.plan.cases else _nothing_to_run(run)
@@ -107,15 +105,13 @@ def _with_counting(run: BuiltRun) -> BuiltRun:
     return replace(run, counting=counting, notes=(*run.notes, *uncounted))
 
 
-def _with_root_of_image(
-    request: RunRequest, progress: Progress, stop: threading.Event, uses: Uses
-) -> RunRequest | Failure:
-    """Boots guests on the file system of the build image, unless the user named another root."""
-    image = request.tools.build_image
+def _choose_guest_root(request: RunRequest, tools: RunTools) -> Path | Failure | None:
+    """Returns the file system of the build image, unless the user named another root. None for the host's."""
+    image, progress, settings = request.tools.build_image, tools.progress, tools.settings
     if image is None or request.guest_root is not None:
-        return request
+        return request.guest_root
     progress.begin("guest root", f"the file system of {image}")
-    root = image_root(request.cache, image, uses, stop.is_set)
+    root = image_root(request.cache, image, settings.uses, settings.should_stop)
     if isinstance(root, Failure):
         return root
     progress.end("this host's programs" if root is None else f"of {image}")
@@ -125,7 +121,7 @@ def _with_root_of_image(
         progress.note(
             f"{image} has no udev, so guests use this host's programs; bench may not find its libraries there"
         )
-    return replace(request, guest_root=root)
+    return root
 
 
 def _nothing_to_run(run: BuiltRun) -> Failure:

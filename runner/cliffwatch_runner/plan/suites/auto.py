@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 from cliffwatch.catalogue.discovery import AUTO
-from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.catalogue.suite import Suite
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.reports.explain import matches
@@ -37,20 +36,20 @@ class ChosenSuites:
     """Empty if the user named the suites."""
 
 
-def with_auto_suites(
-    request: RunRequest, arms: Sequence[Subject], mirror: Path, catalogue: Catalogue
-) -> tuple[RunRequest, str] | Failure:
-    """Replaces `auto` in a request. Returns the request, and the sentence that gives the reason."""
+def choose_auto_suites(
+    request: RunRequest, arms: Sequence[Subject], mirror: Path, suites: Sequence[Suite]
+) -> ChosenSuites | Failure:
+    """Returns the suites in place of `auto`, before those that the user named as well."""
     if AUTO not in request.suites:
-        return request, ""
-    chosen = _choose_auto_suites(request, arms, mirror, catalogue.suites)
+        return ChosenSuites(names=request.suites)
+    chosen = _choose(request, arms, mirror, suites)
     if isinstance(chosen, Failure):
         return chosen
     others = (name for name in request.suites if name != AUTO)
-    return replace(request, suites=tuple(dict.fromkeys((*chosen.names, *others)))), chosen.sentence
+    return replace(chosen, names=tuple(dict.fromkeys((*chosen.names, *others))))
 
 
-def _choose_auto_suites(
+def _choose(
     request: RunRequest, arms: Sequence[Subject], mirror: Path, suites: Sequence[Suite]
 ) -> ChosenSuites | Failure:
     if request.cases:
