@@ -71,10 +71,21 @@ async def retry(poster: Poster, act: Callable[[str], Awaitable[T]]) -> T | Failu
 
 
 def _wait(refusal: HTTPException, attempt: int, now: float) -> float | None:
-    """Returns the seconds until a retry makes sense; None if waiting does not help."""
-    status, headers, said = int(refusal.status_code), refusal.headers, str(refusal).lower()
-    if status >= 500:
-        return _seconds(headers, "retry-after") or 2.0**attempt
+    return seconds_to_retry(
+        int(refusal.status_code), refusal.headers, str(refusal), now=now, again=2.0**attempt, attempt=attempt
+    )
+
+
+def seconds_to_retry(
+    status: int, headers: Mapping[str, str], said: str, *, now: float, again: float, attempt: int = 0
+) -> float | None:
+    """Returns the seconds until a retry makes sense; None if waiting does not help.
+
+    `said` is what GitHub's answer says, `now` the seconds since the epoch. `again` are the seconds to wait
+    after an error of GitHub's own, if GitHub does not say how many.
+    """
+    if status >= 500 or status == 408:
+        return _seconds(headers, "retry-after") or again
     if status not in (403, 429):
         return None
     after = _seconds(headers, "retry-after")
@@ -83,7 +94,7 @@ def _wait(refusal: HTTPException, attempt: int, now: float) -> float | None:
     if _seconds(headers, "x-ratelimit-remaining") == 0:
         reset = _seconds(headers, "x-ratelimit-reset")
         return _SECONDARY if reset is None else max(1.0, reset - now)
-    if status == 429 or "rate limit" in said or "abuse" in said:
+    if status == 429 or "rate limit" in said.lower() or "abuse" in said.lower():
         return _SECONDARY * 2.0**attempt
     return None
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import httpx2
 
 from cliffwatch.failure import Failure, host_failed, wrong_usage
+from cliffwatch.pull_request.patience import seconds_to_retry
 from cliffwatch_runner import clock
 from cliffwatch_runner.ci.artifact import LARGEST_ARCHIVE, refuse_artifact
 
@@ -22,7 +23,6 @@ _HEADERS = {
     "User-Agent": "cliffwatch",
 }
 _TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
-_AGAIN = frozenset({429, 500, 502, 503, 504})
 _TRIES = 5
 _LONGEST_WAIT = 120.0
 _PAGES = 10
@@ -127,13 +127,16 @@ class GitHubReader:
 
 def _wait(response: httpx2.Response, attempt: int) -> float | None:
     """Returns the seconds to wait before a retry; None if the response is final."""
-    limited = response.status_code == 403 and "retry-after" in response.headers
-    if response.status_code not in _AGAIN and not limited:
+    if not response.is_error:
         return None
-    try:
-        return max(1.0, float(response.headers.get("retry-after", 2.0**attempt)))
-    except ValueError:
-        return 2.0**attempt
+    return seconds_to_retry(
+        response.status_code,
+        response.headers,
+        response.text,
+        now=clock.now().timestamp(),
+        again=2.0**attempt,
+        attempt=attempt,
+    )
 
 
 def _failed(what: str, response: httpx2.Response) -> Failure:

@@ -19,6 +19,7 @@ from gidgethub.abc import GitHubAPI
 from gidgethub.sansio import create_headers, decipher_response
 
 from cliffwatch.failure import HttpFailure
+from cliffwatch.pull_request.patience import seconds_to_retry
 from cliffwatch_service.github.app.files import AppFiles
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ _LARGEST = 16 << 20
 _MOST_PAGES = 30
 _MOST_REDIRECTS = 2
 _AGAIN_SECONDS = 15.0
-_SECONDARY_SECONDS = 60.0
 _LONGEST_WAIT = 3600.0
 _SKEW_SECONDS, _LASTING_SECONDS = 60, 9 * 60
 """GitHub accepts an App's JWT for at most ten minutes, and its clock may be behind ours."""
@@ -261,30 +261,20 @@ class InstallationClient:
 def _read(status: int, headers: "httpx2.Headers", content: bytes, now: datetime) -> Reply:
     try:
         body, _, more = decipher_response(status, headers, content)
-    except RateLimitExceeded as spent:
-        wait = (spent.rate_limit.reset_datetime - now).total_seconds()
-        return _later(status, "GitHub's limit of requests is used up", _waiting(headers, wait))
-    except HTTPException as error:
-        return _refusal_of(status, headers, str(error))
+    except HTTPException as refusal:
+        return _refusal_of(status, headers, refusal, now)
     except (ValueError, LookupError, TypeError):
         return _broken_answer(status, "GitHub's answer cannot be read")
     return Answer(status=status, body=body, more=more)
 
 
-def _refusal_of(status: int, headers: "httpx2.Headers", message: str) -> HttpFailure:
-    message = message[:300]
-    if status >= 500 or status == 408:
-        return _broken_answer(status, message)
-    secondary = status == 403 and ("retry-after" in headers or "secondary rate limit" in message)
-    if status == 429 or secondary:
-        return _later(status, message, _waiting(headers, _SECONDARY_SECONDS))
-    return permanent_failure(status, message, _LOOK)
-
-
-def _waiting(headers: "httpx2.Headers", otherwise: float) -> float:
-    after = headers.get("retry-after", "")
-    wait = float(after) if after.isascii() and after.isdecimal() else otherwise
-    return min(max(wait, 1.0), _LONGEST_WAIT)
+def _refusal_of(status: int, headers: "httpx2.Headers", refusal: HTTPException, now: datetime) -> HttpFailure:
+    used_up = isinstance(refusal, RateLimitExceeded)
+    message = "GitHub's limit of requests is used up" if used_up else str(refusal)[:300]
+    wait = seconds_to_retry(status, headers, str(refusal), now=now.timestamp(), again=_AGAIN_SECONDS)
+    if wait is None:
+        return permanent_failure(status, message, _LOOK)
+    return _later(status, message, min(max(wait, 1.0), _LONGEST_WAIT))
 
 
 def _later(status: int, message: str, wait: float) -> HttpFailure:
