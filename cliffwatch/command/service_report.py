@@ -20,9 +20,7 @@ _LONGEST_WAIT = 180.0
 """Seconds to wait for a comparison that the service is still making."""
 
 
-def fetch_report(
-    address: str, form: str, *, say: Callable[[str], object], sleep: Callable[[float], object] = time.sleep
-) -> str | Failure:
+def fetch_report(address: str, form: str, *, say: Callable[[str], object]) -> str | Failure:
     """Returns the report behind the address of a page: /compare/BASE...HEAD, /compare/RUN or /runs/RUN.
 
     Filters in the address hold. Waits, and says so, while the service compares. Redirects are followed on the
@@ -43,7 +41,7 @@ def fetch_report(
         if not isinstance(reply, HttpFailure) or reply.status != 202 or waited >= _LONGEST_WAIT:
             return reply if isinstance(reply, Failure) else visible(reply)
         say("the service is making the comparison")
-        sleep(reply.wait)
+        time.sleep(reply.wait)
         waited += reply.wait
 
 

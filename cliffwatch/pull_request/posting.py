@@ -31,6 +31,7 @@ Reaction = Literal["+1", "-1", "laugh", "confused", "heart", "hooray", "rocket",
 How = Literal["created", "edited", "unchanged", "outdated"]
 
 _ROUNDS = 5
+_CHECK = "cliffwatch"
 """Maximum number of rounds in one try: other people and processes may edit and delete at the same time."""
 
 
@@ -164,14 +165,12 @@ def _same(there: str, wanted: str) -> bool:
     return there.replace("\r\n", "\n").strip() == wanted.strip()
 
 
-async def put_check_run(
-    poster: Poster, repository: str, head: str, run: CheckRun, *, name: str = "cliffwatch"
-) -> Posted | Failure:
-    """Creates or updates the check run of this name at the commit `head`."""
-    content = _check_content(run, name)
+async def put_check_run(poster: Poster, repository: str, head: str, run: CheckRun) -> Posted | Failure:
+    """Creates or updates our check run at the commit `head`."""
+    content = _check_content(run)
 
     async def act(token: str) -> Posted:
-        own = await _own_check(poster, token, repository, head, name)
+        own = await _own_check(poster, token, repository, head)
         if own is None:
             made = await _post(
                 poster, token, f"/repos/{repository}/check-runs", {**content, "head_sha": head}
@@ -203,9 +202,9 @@ class _CheckContent(TypedDict):
     details_url: NotRequired[str]
 
 
-def _check_content(run: CheckRun, name: str) -> _CheckContent:
+def _check_content(run: CheckRun) -> _CheckContent:
     content: _CheckContent = {
-        "name": name,
+        "name": _CHECK,
         "external_id": str(run.sequence),
         "status": run.status,
         "output": {"title": run.title, "summary": run.summary},
@@ -217,10 +216,10 @@ def _check_content(run: CheckRun, name: str) -> _CheckContent:
     return content
 
 
-async def _own_check(poster: Poster, token: str, repository: str, head: str, name: str) -> Any:
-    """Returns the app's latest check run of this name; None if there is none."""
+async def _own_check(poster: Poster, token: str, repository: str, head: str) -> Any:
+    """Returns the app's latest check run at a commit; None if there is none."""
     url = f"/repos/{repository}/commits/{head}/check-runs{{?check_name}}"
-    checks = poster.api.getiter(url, {"check_name": name}, oauth_token=token, iterable_key="check_runs")
+    checks = poster.api.getiter(url, {"check_name": _CHECK}, oauth_token=token, iterable_key="check_runs")
     own = [
         each
         async for each in checks

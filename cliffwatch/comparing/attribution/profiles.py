@@ -19,21 +19,21 @@ _RATIOS = (
 )
 
 
-def profile_lines(record: "ProfileRecord", base: str, head: str, indent: str = "  ") -> Iterator[str]:
+def profile_lines(record: "ProfileRecord", base: str, head: str) -> Iterator[str]:
     """Aligned columns for a terminal or a mail, for each case of two arms."""
     sides: dict[CaseKey, dict[str, CaseProfile]] = {}
     for each in record.cases:
         sides.setdefault(each.case, {})[each.arm] = each
     for case, of_arms in sides.items():
         if base in of_arms and head in of_arms:
-            yield f"{indent}{case}: {_how(of_arms[base], of_arms[head])}"
-            yield from (f"{indent}  {line}" for line in _case(of_arms[base], of_arms[head]))
+            yield f"  {case}: {_how(of_arms[base], of_arms[head])}"
+            yield from (f"    {line}" for line in _case(of_arms[base], of_arms[head]))
     if record.left_out:
         one, more = (
             "more case changed too and was not profiled",
             "more cases changed too and were not profiled",
         )
-        yield f"{indent}{count_noun(record.left_out, one, more)}: choose by --case"
+        yield f"  {count_noun(record.left_out, one, more)}: choose by --case"
 
 
 def _how(base: "CaseProfile", head: "CaseProfile") -> str:

@@ -54,11 +54,11 @@ def program_blocks(image: "ArmCode | None", case: "CaseKey | None" = None) -> tu
     return tuple(_block(each) for each in chosen)
 
 
-def program_lines(blocks: Sequence[ProgramBlock], indent: str = "  ") -> Iterator[str]:
+def program_lines(blocks: Sequence[ProgramBlock]) -> Iterator[str]:
     """Lines for a terminal."""
     for block in blocks:
-        yield f"{indent}BPF program {block.name}, base against head: {block.sentence}"
-        yield from (f"{indent}  {line}" for line in block.lines)
+        yield f"  BPF program {block.name}, base against head: {block.sentence}"
+        yield from (f"    {line}" for line in block.lines)
 
 
 def _block(different: "ProgramDifference") -> ProgramBlock:

@@ -11,7 +11,7 @@ from cliffwatch.command.terminal import echo_failure, say
 from cliffwatch.failure import Exit, wrong_usage
 from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.worker import clean_environment
-from cliffwatch_runner.host.surroundings import find_isolation_gap
+from cliffwatch_runner.sandbox.isolation import find_isolation_gap
 from cliffwatch_runner.worker.builder.serving import BuilderPlace, serve_one_job
 from cliffwatch_runner.worker.secret import shut_memory
 

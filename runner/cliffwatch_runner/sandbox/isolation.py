@@ -4,6 +4,7 @@ It is the strongest that works here. Without isolation, code runs only if the us
 """
 
 import re
+import socket
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Literal
 
 from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner.host.programs import container_engine
-from cliffwatch_runner.host.surroundings import find_isolation_gap
 from cliffwatch_runner.sandbox.namespaces import TRUST_ADVICE, NamespaceRefusal, bubblewrap_refusal
 from cliffwatch_runner.sandbox.sandbox import Level, Sandbox
 from cliffwatch_runner.sandbox.seccomp_filter import filter_program
@@ -111,3 +111,15 @@ def isolation_sentence(level: Level) -> str:
             "built and booted WITHOUT isolation, with your files and the network in reach (--isolation none)"
         ),
     }[level]
+
+
+_MARKS = ("/.dockerenv", "/run/.containerenv")
+"""Files that mark the containers of Docker and Podman."""
+
+
+def find_isolation_gap() -> str | None:
+    """Returns why this process is not isolated; None if it runs in a container without a network."""
+    if not any(Path(mark).exists() for mark in _MARKS):
+        return "this is not a container"
+    reached = sorted(name for _, name in socket.if_nameindex() if name != "lo")
+    return f"this container has a network ({', '.join(reached)})" if reached else None

@@ -201,9 +201,7 @@ class Sandbox:
         ]
 
 
-def view_of_host(
-    user: User | None, *, own_session: bool = True, etc: Path = Path("/etc"), top: Path = Path("/")
-) -> list[str]:
+def view_of_host(user: User | None, *, own_session: bool = True) -> list[str]:
     """Returns a bubblewrap call whose view has the host's programs but no home, no secret and no network.
 
     With a `user`, root creates the view without a user namespace, and keeps only the rights that setpriv
@@ -228,14 +226,14 @@ def view_of_host(
     argv += ["--perms", "1777", "--tmpfs", str(HOME), "--ro-bind", "/usr", "/usr"]
     for folder in _EMPTY:
         argv += ["--dir", folder]
-    for path, target in host_links(top).items():
+    for path, target in _host_links().items():
         argv += ["--symlink", target, path]
     for name in _ETC:
-        argv += ["--ro-bind-try", str(etc / name), f"/etc/{name}"]
+        argv += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     return argv
 
 
-def host_links(top: Path) -> Mapping[str, str]:
+def _host_links() -> Mapping[str, str]:
     """Returns the top-level links of a merged-/usr host: {"/bin": "usr/bin", …}."""
     names = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-    return {f"/{name}": str((top / name).readlink()) for name in names if (top / name).is_symlink()}
+    return {f"/{name}": str(Path("/", name).readlink()) for name in names if Path("/", name).is_symlink()}

@@ -8,7 +8,7 @@ import structlog
 from cliffwatch.reports.styles import visible
 
 
-def set_up_logs(*, json: bool, colour: bool = False, level: int = logging.INFO) -> None:
+def set_up_logs(*, json: bool, colour: bool = False) -> None:
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -17,7 +17,7 @@ def set_up_logs(*, json: bool, colour: bool = False, level: int = logging.INFO) 
             structlog.processors.format_exc_info,
             *make_renderers(json=json, colour=colour),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
