@@ -18,7 +18,7 @@ from toy import FAKELINUX, RecordedProgress, change, request, run_toy
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
-from cliffwatch_runner.source import git_writing
+from cliffwatch_runner.source import git as git_calls
 from cliffwatch_runner.source.git import git
 from cliffwatch_runner.source.revision import Revision, check_out
 from cliffwatch_runner.source.tree import Tree, open_tree
@@ -216,7 +216,7 @@ def test_git_keeps_the_lock_of_a_run_that_was_killed(repository: Path, tmp_path:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     code = (
-        "import sys; from pathlib import Path; from cliffwatch_runner.source.git_writing import write_git\n"
+        "import sys; from pathlib import Path; from cliffwatch_runner.source.git import write_git\n"
         "write_git(['hash-object', sys.argv[2]], git_dir=Path(sys.argv[1]))"
     )
     with ExitStack() as ends:
@@ -226,9 +226,9 @@ def test_git_keeps_the_lock_of_a_run_that_was_killed(repository: Path, tmp_path:
         killed.wait()
         lock = os.open(mirror / "cliffwatch-writing", os.O_RDWR)
         ends.callback(os.close, lock)
-        assert not git_writing._try_lock(lock)
+        assert not git_calls._try_lock(lock)
         writer.close()
-        while not git_writing._try_lock(lock):
+        while not git_calls._try_lock(lock):
             os.sched_yield()
 
 
@@ -237,15 +237,13 @@ def test_what_a_server_says_removes_no_file_elsewhere(repository: Path, tmp_path
     (tmp_path / "precious.lock").touch()
     said = f"remote: Unable to create '{tmp_path}/precious.lock': File exists"
 
-    assert git_writing._find_blocking_lock(said, mirror) is None
+    assert git_calls._find_blocking_lock(said, mirror) is None
     assert (
-        git_writing._find_blocking_lock(
-            f"Unable to create '{mirror}/../../precious.lock': File exists", mirror
-        )
+        git_calls._find_blocking_lock(f"Unable to create '{mirror}/../../precious.lock': File exists", mirror)
         is None
     )
     assert (
-        git_writing._find_blocking_lock(f"Unable to create '{mirror}/x.lock': Permission denied", mirror)
+        git_calls._find_blocking_lock(f"Unable to create '{mirror}/x.lock': Permission denied", mirror)
         is None
     )
 
@@ -266,7 +264,7 @@ def test_a_git_of_somebody_else_that_does_not_end_is_named(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = opened(repository, tmp_path / "cache")
-    monkeypatch.setattr(git_writing, "_OTHERS_PATIENCE", -1.0)
+    monkeypatch.setattr(git_calls, "_OTHERS_PATIENCE", -1.0)
 
     with (
         git_within(tree.mirror, tree.mirror / "other.lock") as git,

@@ -10,8 +10,7 @@ from pathlib import Path
 from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.trees.git_command import git_argv
 from cliffwatch_runner import process
-from cliffwatch_runner.source.git import git, git_environment
-from cliffwatch_runner.source.git_writing import write_git
+from cliffwatch_runner.source.git import git, git_environment, write_git
 
 _DECOMPRESSORS = {".xz": "xz", ".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".tar": "cat"}
 _PIPELINE = (

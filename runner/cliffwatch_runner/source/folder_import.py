@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch_runner import process
-from cliffwatch_runner.source.git_writing import write_git
+from cliffwatch_runner.source.git import write_git
 
 
 def import_folder(path: Path, mirror: Path) -> str | Failure:

@@ -8,8 +8,7 @@ from pathlib import Path
 from cliffwatch.catalogue.discovery import parse_release
 from cliffwatch.catalogue.suite import Release
 from cliffwatch.failure import Failure, host_failed, kernel_failed, wrong_usage
-from cliffwatch_runner.source.git import git
-from cliffwatch_runner.source.git_writing import write_git
+from cliffwatch_runner.source.git import git, write_git
 from cliffwatch_runner.source.tree_size import refuse_large
 
 _RELEASE_PART = re.compile(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL)[^\S\n]*+=[^\S\n]*+(\d{1,6})[^\S\n]*+$")

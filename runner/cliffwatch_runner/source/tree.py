@@ -13,8 +13,7 @@ from cliffwatch_runner import process
 from cliffwatch_runner.source.access import FetchPlan, TreeAccess, plan_fetch, plan_local_fetch
 from cliffwatch_runner.source.archive_import import import_archive
 from cliffwatch_runner.source.folder_import import import_folder
-from cliffwatch_runner.source.git import git
-from cliffwatch_runner.source.git_writing import write_git
+from cliffwatch_runner.source.git import git, write_git
 from cliffwatch_runner.source.named_repository import (
     NamedRepository,
     find_repository,
