@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests/runner")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/runner")]
 from toy import RecordedProgress, request  # noqa: E402
 
 from cliffwatch.failure import Failure  # noqa: E402
