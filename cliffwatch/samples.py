@@ -14,10 +14,29 @@ Profile = Literal["smoke", "standard", "full"]
 
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 
+DEFAULT_PROFILE: Profile = "smoke"
+"""Where somebody waits for the answer: `cliffwatch run`, and pull requests."""
+
+SERVICE_PROFILE: Profile = "standard"
+"""Where hosts work for a service: requests, and followed branches."""
+
 DEFAULT_MODE: Mode = "icount"
 """Measured where nobody names a mode, on every machine: docs/decisions/0025-icount-is-the-default.md says
 why.
 """
+
+
+BootsWord = Literal["auto", "staged", "careful"]
+"""How many boots each arm gets, if nobody gives a number."""
+
+BOOTS_WORDS: tuple[BootsWord, ...] = get_args(BootsWord)
+DEFAULT_BOOTS: BootsWord = "auto"
+
+MOST_ASKED_BOOTS = 999
+"""The most boots per arm that a request may ask for."""
+
+BOOTS_PATTERN = rf"(?:{'|'.join(BOOTS_WORDS)}|[1-9][0-9]{{0,2}})"
+BOOTS_CHOICES = f"{', '.join(BOOTS_WORDS)} or a number from 1 to {MOST_ASKED_BOOTS}"
 
 
 def find_mode(name: object) -> Mode | None:

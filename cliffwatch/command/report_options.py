@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import rich_click as click
 
@@ -19,6 +19,7 @@ from cliffwatch.failure import Exit, Failure, wrong_usage
 if TYPE_CHECKING:
     from cliffwatch.reports.mail.reply import Reply
 
+Colour = Literal["auto", "always", "never"]
 ReportFormat = Literal["text", "commit", "markdown", "mail", "json", "html", "benchstat", "go-bench"]
 FORMATS: tuple[ReportFormat, ...] = (
     "text",
@@ -47,7 +48,7 @@ class ReportOptions:
     all_metrics: bool
     explain: str | None
     """Pattern of the cases to explain; None for an ordinary report."""
-    colour: Literal["auto", "always", "never"]
+    colour: Colour
     reply: "Reply | None" = None
     """The mail to reply to; None if the report is not a reply."""
     varying: tuple[str, ...] = ()
@@ -172,7 +173,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--color",
         "colour",
-        type=click.Choice(["auto", "always", "never"]),
+        type=click.Choice(get_args(Colour)),
         default="auto",
         show_default=True,
         help="Colour of the text report.",
@@ -189,7 +190,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         explain: str | None,
         in_reply_to: str | None,
         mail_from: str | None,
-        colour: Literal["auto", "always", "never"],
+        colour: Colour,
         **rest: Any,
     ) -> Any:
         reply = _reply(in_reply_to, mail_from, format_)

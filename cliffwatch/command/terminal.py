@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
@@ -22,7 +22,7 @@ _UNBROKEN = 100_000
 def form_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds the option `--format text|json`, as the argument `form`, to a command that is no report."""
     return click.option(
-        "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help=what
+        "--format", "form", type=click.Choice(get_args(Form)), default="text", show_default=True, help=what
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from cliffwatch.parsers.readings import Problem
+from cliffwatch.samples import BOOTS_CHOICES, BOOTS_PATTERN
 
 T = TypeVar("T")
 
@@ -25,7 +26,7 @@ _ODD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _WORDS: Mapping[str, str] = {
     r"^[^\x00-\x1f\x7f-\x9f]+": "one line without control characters",
     r"^[a-z][a-z+]*://[^\s]+": "a URL such as https://git.example.org/linux.git, without blanks",
-    r"^(?:auto|staged|careful|[1-9][0-9]{0,2})": "auto, staged, careful or a number from 1 to 999",
+    f"^{BOOTS_PATTERN}": BOOTS_CHOICES,
     r"^[a-z][a-z-]{0,40}": "a word of small letters and hyphens",
     r"^[0-9a-f]{40}(?:[0-9a-f]{24})?": "a whole commit: 40 or 64 digits, 0-9 and a-f",
     r"^[0-9a-f]{40}([0-9a-f]{24})?": "a whole commit: 40 or 64 digits, 0-9 and a-f",

@@ -1,13 +1,13 @@
 """Messages about work between a service, its users and its hosts: requests, offers, leases and events."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec import Meta
 
 from cliffwatch.formats.setup import MOST_FILES, NO_SETUP, Image, Setup, SetupContent
 from cliffwatch.formats.values import Commit, Count, FreeJson, Moment, Name, Part
-from cliffwatch.samples import DEFAULT_MODE, Mode, Profile
+from cliffwatch.samples import BOOTS_PATTERN, DEFAULT_BOOTS, DEFAULT_MODE, SERVICE_PROFILE, Mode, Profile
 
 JobOutcome = Literal["done", "kernel-failed", "not-possible", "host-failed", "cancelled", "given-back"]
 """`not-possible`: the request cannot be measured.
@@ -16,10 +16,18 @@ For example, no suite executes the change, or a patch does not apply.
 """
 
 Priority = Literal["person", "push", "backfill", "watch"]
-"""In the order of their numbers in the database. The service decides which goes first.
+"""In the order of their numbers in the database. The service decides which goes first."""
 
-`watch` is for fresh comparisons and bisections.
-"""
+PRIORITIES: tuple[Priority, ...] = get_args(Priority)
+WATCH: Priority = "watch"
+"""Of the service's own fresh comparisons and bisections."""
+
+DEFAULT_PRIORITY: Priority = "person"
+
+Trust = Literal["followed", "outside"]
+"""Whose tree a job builds: a branch that the service follows, or anybody's."""
+
+TRUSTS: tuple[Trust, ...] = get_args(Trust)
 
 
 class Target(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -38,10 +46,9 @@ class AskedWork(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     targets: Annotated[tuple[Target, ...], Meta(min_length=1, max_length=20)]
     suites: Annotated[tuple[Name, ...], Meta(max_length=50)] = ()
     """Empty: the host measures what the change can affect (`auto`), unless the setup brings suites."""
-    profile: Profile = "standard"
-    boots: Annotated[str, Meta(pattern=r"^(?:auto|staged|careful|[1-9][0-9]{0,2})(?![\s\S])")] = "auto"
-    """auto, staged, careful or a number."""
-    priority: Priority = "person"
+    profile: Profile = SERVICE_PROFILE
+    boots: Annotated[str, Meta(pattern=rf"^{BOOTS_PATTERN}(?![\s\S])")] = DEFAULT_BOOTS
+    priority: Priority = DEFAULT_PRIORITY
     note: Annotated[str, Meta(max_length=1000)] = ""
     setup: Setup = NO_SETUP
     contents: Annotated[tuple[SetupContent, ...], Meta(max_length=MOST_FILES)] = ()
@@ -82,7 +89,7 @@ class Leased(Part, frozen=True, kw_only=True):
 class Work(Leased, frozen=True, kw_only=True):
     """A lease and its job."""
 
-    trust: Annotated[str, Meta(extra_json_schema={"enum": ["followed", "outside"]})] = "outside"
+    trust: Annotated[str, Meta(extra_json_schema={"enum": [*TRUSTS]})] = "outside"
     """`followed` if base and head are on the job's followed branch, as the service's git knows it. Anything
     else is foreign code, of which a host keeps nothing.
     """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.samples import MODES, Mode
+from cliffwatch.samples import BOOTS_WORDS, MODES, Mode
 from cliffwatch.trees.addresses import refuse_branch
 
 Verb = Literal["run", "again", "cancel", "help", "bisect"]
@@ -20,7 +20,6 @@ HELP = (
 MOST_BOOTS = 200
 _MOST_VALUES = 16
 _LONGEST_LINE = 1000
-_BOOTS = ("auto", "careful", "staged")
 
 _LINES = re.compile(r"\r\n|\n|\r")
 """The line endings of Markdown. At any other separator, a quoted text must not start an unquoted line."""
@@ -41,7 +40,7 @@ _FORMS: Mapping[str, Callable[[str], object]] = {
     "suite": _NAME.fullmatch,
     "platform": _NAME.fullmatch,
     "mode": re.compile("|".join(MODES)).fullmatch,
-    "boots": re.compile(rf"[1-9][0-9]{{0,2}}|{'|'.join(_BOOTS)}").fullmatch,
+    "boots": re.compile(rf"[1-9][0-9]{{0,2}}|{'|'.join(BOOTS_WORDS)}").fullmatch,
     "base": lambda name: refuse_branch(name) is None,
     "case": _CASE.fullmatch,
 }
@@ -49,7 +48,7 @@ _EXPECTED: Mapping[str, str] = {
     "suite": "names of suites, separated by commas",
     "platform": "names of platforms, separated by commas",
     "mode": " or ".join(f"`{mode}`" for mode in MODES),
-    "boots": f"a number up to {MOST_BOOTS} or one of {', '.join(f'`{each}`' for each in _BOOTS)}",
+    "boots": f"a number up to {MOST_BOOTS} or one of {', '.join(f'`{each}`' for each in BOOTS_WORDS)}",
     "base": "one commit, tag or branch and no range: a branch means its merge base with the pull request",
     "case": "names of cases, separated by commas, `*` for any part of a name",
 }

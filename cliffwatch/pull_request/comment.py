@@ -32,7 +32,17 @@ from cliffwatch.pull_request.verdict import (
     verdict,
 )
 from cliffwatch.reports.answer import name_failure
-from cliffwatch.reports.markdown import block, code, escape_markdown, inert, length, mark, one_line, word
+from cliffwatch.reports.markdown import (
+    LONGEST,
+    block,
+    code,
+    escape_markdown,
+    inert,
+    length,
+    mark,
+    one_line,
+    word,
+)
 from cliffwatch.reports.several.unit_tables import UNIT_LEGEND, unit_tables
 from cliffwatch.shell_lines import break_commands
 
@@ -40,9 +50,6 @@ Conclusion = Literal["neutral", "success", "failure", "cancelled", "action_requi
 Status = Literal["queued", "in_progress", "completed"]
 FailOn = Literal["never", "regression", "confirmed"]
 """When a check run fails: never, on any regression, or on a regression that fresh boots confirmed."""
-
-LONGEST = 60_000
-"""Maximum number of characters. GitHub allows 65,536 in a comment and 65,535 in a check run's summary."""
 
 _TABLE_LINES = 60
 _MORE_LINES = 300

@@ -7,7 +7,7 @@ Every key is optional. A repository without the file gets the defaults:
     suites = ["auto"]                   # "auto": suites that head affects; "discovered": suites of this tree;
                                         # "all"; or names from `cliffwatch suites`
     profile = "smoke"                   # smoke, standard or full
-    boots = "auto"                      # boots per kernel: a number from 1 to 1000, auto, staged or careful
+    boots = "auto"                      # boots per kernel: a number from 1 to 999, auto, staged or careful
     bench-from = "head"                 # whose bench measures both kernels: base or head
     notable = 0.5                       # threshold in per cent; without it, each mode has its own
     fail-on = []                        # verdicts that make the check fail: regression, failed, inconclusive
@@ -44,7 +44,18 @@ from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.pull_request.policy_reader import PolicyReader, shorten_value
-from cliffwatch.samples import MODES, PROFILES, Mode, Profile
+from cliffwatch.samples import (
+    BOOTS_CHOICES,
+    BOOTS_WORDS,
+    DEFAULT_BOOTS,
+    DEFAULT_PROFILE,
+    MODES,
+    MOST_ASKED_BOOTS,
+    PROFILES,
+    BootsWord,
+    Mode,
+    Profile,
+)
 from cliffwatch.trees.addresses import read_address
 
 FILE_NAME = ".cliffwatch.toml"
@@ -52,7 +63,7 @@ LARGEST = 64 << 10
 """Maximum length of a policy file, in characters."""
 
 FailOn = Literal["regression", "failed", "inconclusive"]
-Boots = int | Literal["auto", "staged", "careful"]
+Boots = int | BootsWord
 
 ASSOCIATIONS = (
     "OWNER",
@@ -69,7 +80,6 @@ _TRUSTED = ("OWNER", "MEMBER", "COLLABORATOR")
 _HOSTED = ("ubuntu-24.04",)
 _EMULATED = "emulated-x86-64"
 _FAIL_ON: tuple[FailOn, ...] = get_args(FailOn)
-_NAMED_BOOTS = ("auto", "staged", "careful")
 _BENCH_FROM = ("head", "base")
 
 _LINE = re.compile(r"line (\d+)")
@@ -121,8 +131,8 @@ class Policy:
     """How changes are measured, and whose pull requests are measured without approval."""
 
     suites: tuple[str, ...] = (AUTO,)
-    profile: Profile = "smoke"
-    boots: Boots = "auto"
+    profile: Profile = DEFAULT_PROFILE
+    boots: Boots = DEFAULT_BOOTS
     bench_from: Literal["base", "head"] = "head"
     notable: float | None = None
     """Threshold as a fraction; None for each mode's own."""
@@ -199,7 +209,7 @@ def _policy(reader: PolicyReader, content: Mapping[str, object], default: Policy
     return Policy(
         suites=suites or default.suites,
         profile=reader.one_of(content, PROFILES, ("profile",)),
-        boots=_boots(reader, content.get("boots", "auto")),
+        boots=_boots(reader, content.get("boots", DEFAULT_BOOTS)),
         bench_from=reader.one_of(content, _BENCH_FROM, ("bench-from",)),
         notable=_notable(reader, content.get("notable")),
         fail_on=reader.several_of(content, _FAIL_ON, (), ("fail-on",)),
@@ -212,15 +222,14 @@ def _policy(reader: PolicyReader, content: Mapping[str, object], default: Policy
 
 
 def _boots(reader: PolicyReader, value: Any) -> Boots:
-    named = isinstance(value, str) and value in _NAMED_BOOTS
-    if named or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1000):
+    named = isinstance(value, str) and value in BOOTS_WORDS
+    if named or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_ASKED_BOOTS):
         return value  # type: ignore[no-any-return] # one of the few that were just asked for
     reader.refuse(
         ("boots",),
-        f"'boots' is {shorten_value(value)}; give a number from 1 to 1000, or one of"
-        f" {', '.join(_NAMED_BOOTS)}",
+        f"'boots' is {shorten_value(value)}; give {BOOTS_CHOICES}",
     )
-    return "auto"
+    return DEFAULT_BOOTS
 
 
 def _notable(reader: PolicyReader, value: Any) -> float | None:

@@ -39,7 +39,7 @@ _ESCAPED = str.maketrans(
     {character: f"\\{character}" for character in "\\`*_{}[]#|~"} | {"<": "&lt;", ">": "&gt;"}
 )
 LONGEST = 60_000
-"""Maximum number of characters. GitHub allows 65,536 in a comment."""
+"""Maximum number of characters. GitHub allows 65,536 in a comment and 65,535 in a check run's summary."""
 
 
 def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:

@@ -327,6 +327,6 @@ def test_a_mail_of_a_difference_says_so_in_its_subject_and_first_sentence(tmp_pa
     head = go_file(tmp_path / "b.txt", 2, [1.5, 1.0, 1.0, 1.0, 1.0])
     shown = CliRunner().invoke(main, ["compare", base, head, "--format", "mail"]).stdout
     flat = " ".join(shown.split())
-    assert "% regression between the two measurements Hello," in flat
+    assert "Row0 differs between the two measurements: +50.3% Hello," in flat
     assert "cliffwatch noticed: 1 differs between the two measurements (1 slower)" in flat
     assert "Differences between the two measurements with their intervals:" in shown

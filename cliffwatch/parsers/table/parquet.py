@@ -13,6 +13,7 @@ from typing import IO, Any
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.parsers.table.columns import COLUMNS, FORMAT, FORMAT_VERSION, NAMES, NEEDED, TableRow
+from cliffwatch.parsers.table.comma_separated import MOST_COLUMNS
 from cliffwatch.parsers.table.reading import Table, TableReader
 
 MOST_ROWS = 2_000_000
@@ -20,7 +21,6 @@ MOST_BYTES = 1 << 29
 """The largest size of all columns together, unpacked."""
 
 MOST_READINGS = 20_000_000
-MOST_COLUMNS = 256
 _GROUP = 1 << 16
 """The usual number of rows in a row group.
 

@@ -10,21 +10,19 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed
 from cliffwatch.pull_request.policy import Boots, Target
-from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
+from cliffwatch.stats.stages import Stages
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.ci.job_plan import JobPlan, LibraryPlan
 from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix
 from cliffwatch_runner.doctor.facts import gather_facts
 from cliffwatch_runner.plan.arms import ArmRequest
-from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.plan.request import STAGES_OF_WORDS, RunRequest
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import FinishedRun, run
 from cliffwatch_runner.source.access import TreeAccess
 from cliffwatch_runner.source.library import check_out_library, open_library
 from cliffwatch_runner.source.tree import is_url
-
-_STAGES: dict[str, Stages | None] = {"auto": None, "staged": ADAPTIVE, "careful": CAREFUL}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,4 +142,4 @@ def _request(plan: JobPlan, target: Target, place: Place) -> RunRequest:
 
 
 def _boots(boots: Boots) -> int | Stages | None:
-    return boots if isinstance(boots, int) else _STAGES[boots]
+    return boots if isinstance(boots, int) else STAGES_OF_WORDS[boots]

@@ -9,7 +9,9 @@ import rich_click as click
 
 from cliffwatch.command.terminal import echo_failure, say
 from cliffwatch.failure import Exit, wrong_usage
+from cliffwatch.formats.work import TRUSTS
 from cliffwatch_runner.command.options.cache import cache_option
+from cliffwatch_runner.command.options.values import hours_option
 from cliffwatch_runner.command.worker import clean_environment
 from cliffwatch_runner.sandbox.isolation import find_isolation_gap
 from cliffwatch_runner.worker.builder.serving import BuilderPlace, serve_one_job
@@ -28,19 +30,13 @@ _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 @click.option(
     "--trust",
-    type=click.Choice(["followed", "outside"]),
+    type=click.Choice(TRUSTS),
     default="outside",
     show_default=True,
     help="Trees to build. followed: branches that the service follows, with build output kept; outside: "
     "anybody's.",
 )
-@click.option(
-    "--hours",
-    type=click.FloatRange(0.01, 240),
-    default=8.0,
-    show_default=True,
-    help="Time limit of a job, in hours.",
-)
+@hours_option
 def builder(exchange: Path, cache: Path, trust: str, hours: float) -> NoReturn:
     """Run one job of the worker in a container without a network, and exit. The container engine restarts it.
 

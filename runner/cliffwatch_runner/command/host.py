@@ -12,6 +12,7 @@ import rich_click as click
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner.command.options.measuring import modes_option
+from cliffwatch_runner.command.options.values import hours_option
 from cliffwatch_runner.worker.installation.changes import FileChange, find_changes, unusable_path
 from cliffwatch_runner.worker.installation.files import DOCTOR_UNIT, TIMER, WORKER_UNIT, wanted_files
 from cliffwatch_runner.worker.installation.order import InstallationOrder, check_order
@@ -66,13 +67,7 @@ _root = click.option(
     metavar="FILE",
     help="The cliffwatch program that the service starts; default: this one.",
 )
-@click.option(
-    "--hours",
-    type=click.FloatRange(0.01, 240),
-    default=8.0,
-    show_default=True,
-    help="Time limit of a job, in hours.",
-)
+@hours_option
 @click.option(
     "--dry-run", is_flag=True, help="Print every file with its content and every command; write nothing."
 )

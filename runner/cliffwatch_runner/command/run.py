@@ -3,7 +3,7 @@
 import os
 import threading
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 import rich_click as click
 from rich.console import Console
@@ -12,7 +12,7 @@ from cliffwatch.command import terminal
 from cliffwatch.command.compare import report_of_run
 from cliffwatch.command.report_options import ReportOptions, report_options
 from cliffwatch.failure import Exit, Failure, wrong_usage
-from cliffwatch.samples import DEFAULT_MODE
+from cliffwatch.samples import DEFAULT_BOOTS, DEFAULT_MODE
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
@@ -37,7 +37,7 @@ from cliffwatch_runner.run.modes.both import FinishedModes, requests_of_modes, r
 from cliffwatch_runner.run.progress import Progress, TimedPhases, progress_display
 from cliffwatch_runner.run.run import plan_only
 from cliffwatch_runner.run.run import run as carry_out
-from cliffwatch_runner.source.access import ACCESSES
+from cliffwatch_runner.source.access import ACCESSES, Trust
 
 _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 """Report formats that can be concatenated."""
@@ -74,7 +74,7 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 @click.option("--platform", help="Name of this kind of machine; default: the processor's.")
 @click.option(
     "--boots",
-    default="auto",
+    default=DEFAULT_BOOTS,
     show_default=True,
     callback=boots,
     help=(
@@ -144,7 +144,7 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 )
 @click.option(
     "--trust",
-    type=click.Choice(["local", "followed", "outside"]),
+    type=click.Choice(get_args(Trust)),
     default="local",
     show_default=True,
     help=(

@@ -23,13 +23,13 @@ from cliffwatch.formats.comparison import RunComparison
 from cliffwatch.formats.reading import as_json, convert_to
 from cliffwatch.formats.setup import Setup, SetupArm
 from cliffwatch.formats.values import FreeJson, Part
-from cliffwatch.formats.work import AskedWork, Target
+from cliffwatch.formats.work import DEFAULT_PRIORITY, PRIORITIES, WATCH, AskedWork, Target
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.reports.context import NO_CONTEXT
 from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import text_of_arms
 from cliffwatch.reports.styles import plain
-from cliffwatch.samples import DEFAULT_MODE, PROFILES, parse_target
+from cliffwatch.samples import DEFAULT_BOOTS, DEFAULT_MODE, PROFILES, SERVICE_PROFILE, parse_target
 from cliffwatch_runner.command.options.arms import arm_options, take_arms, take_range, two_arms
 from cliffwatch_runner.command.options.suites import suite_options, take_suites
 from cliffwatch_runner.command.submitted_ends import resolve_commit, resolve_ends
@@ -64,10 +64,15 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 )
 @suite_options
 @click.option("--build-image", help="Container image to build in; hosts of the targets must offer it.")
-@click.option("--profile", type=click.Choice(PROFILES), default="standard", show_default=True)
-@click.option("--boots", default="auto", show_default=True, help="Boots per kernel, as for `cliffwatch run`.")
+@click.option("--profile", type=click.Choice(PROFILES), default=SERVICE_PROFILE, show_default=True)
 @click.option(
-    "--priority", type=click.Choice(["person", "push", "backfill"]), default="person", show_default=True
+    "--boots", default=DEFAULT_BOOTS, show_default=True, help="Boots per kernel, as for `cliffwatch run`."
+)
+@click.option(
+    "--priority",
+    type=click.Choice([each for each in PRIORITIES if each != WATCH]),
+    default=DEFAULT_PRIORITY,
+    show_default=True,
 )
 @click.option(
     "--key",

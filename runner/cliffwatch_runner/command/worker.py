@@ -18,6 +18,7 @@ from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
 from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.options.measuring import modes_option
+from cliffwatch_runner.command.options.values import hours_option
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
 from cliffwatch_runner.doctor.facts import gather_facts
@@ -68,13 +69,7 @@ _DRAINING = b"draining: the job under way is the last one; once more to leave it
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder that keeps results until the service has them; default: next to the cache.",
 )
-@click.option(
-    "--hours",
-    type=click.FloatRange(0.01, 240),
-    default=8.0,
-    show_default=True,
-    help="Time limit of a job, in hours.",
-)
+@hours_option
 @click.option(
     "--build-image",
     "build_images",

@@ -1,18 +1,22 @@
 """The options of a run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from cliffwatch.catalogue.suite import GuestNeeds
-from cliffwatch.samples import CaseKey, Mode, Profile
-from cliffwatch.stats.stages import ADAPTIVE, Stages
+from cliffwatch.samples import BootsWord, CaseKey, Mode, Profile
+from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.sandbox.isolation import IsolationChoice
 from cliffwatch_runner.source.access import TreeAccess, Trust
 
-ICOUNT_BOOTS = {"smoke": 1, "standard": 2, "full": 2}
+STAGES_OF_WORDS: Mapping[BootsWord, Stages | None] = {"auto": None, "staged": ADAPTIVE, "careful": CAREFUL}
+"""Stages by the word for boots; None for the default of mode and profile."""
+
+ICOUNT_BOOTS: Mapping[Profile, int] = {"smoke": 1, "standard": 2, "full": 2}
 """Boots per arm under icount, by profile.
 
 Counts of equal kernels repeat, so a second boot only guards against a faulty first one.

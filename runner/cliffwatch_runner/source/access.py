@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from cliffwatch.failure import Failure, host_failed, wrong_usage
+from cliffwatch.formats.work import Trust as JobTrust
 from cliffwatch.trees.addresses import PORTS, TreeAddress, closed, has_credentials, read_address
 from cliffwatch.trees.git_command import git_argv, isolated_environment, strict_settings, users_environment
 from cliffwatch_runner import process
@@ -28,7 +29,7 @@ TreeAccess = Literal["own", "allowed", "public"]
 - `public`: nobody, so the address must be public.
 """
 
-Trust = Literal["followed", "local", "outside"]
+Trust = Literal["local", JobTrust]
 """Whose tree it is.
 
 - `followed`: a branch that an administrator follows.

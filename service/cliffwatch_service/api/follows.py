@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from cliffwatch.samples import DEFAULT_MODE, Mode, Profile
+from cliffwatch.samples import DEFAULT_MODE, SERVICE_PROFILE, Mode, Profile
 from cliffwatch.trees.addresses import LONGEST_BRANCH
 from cliffwatch_service.api.answers import answer, take
 from cliffwatch_service.api.models.lists import Page
@@ -55,7 +55,7 @@ class FollowBody(BaseModel):
     policy: Policy
     targets: Annotated[list[TargetBody], Field(min_length=1, max_length=20)]
     suites: Annotated[list[Name], Field(min_length=1, max_length=50)]
-    profile: Profile = "standard"
+    profile: Profile = SERVICE_PROFILE
     anchor: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
 
 

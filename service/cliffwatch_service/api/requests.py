@@ -10,7 +10,7 @@ from psycopg import Connection
 
 from cliffwatch.formats.reading import as_json, convert_to
 from cliffwatch.formats.values import FreeJson
-from cliffwatch.formats.work import AskedFiles, AskedWork
+from cliffwatch.formats.work import PRIORITIES, AskedFiles, AskedWork
 from cliffwatch.parsers.readings import Problem
 from cliffwatch_service.access.authorisation import refuse_foreign_request
 from cliffwatch_service.access.quotas import within_quota
@@ -26,7 +26,7 @@ from cliffwatch_service.jobs.cancelling import cancel, retry
 from cliffwatch_service.jobs.ends import refuse_ends
 from cliffwatch_service.jobs.estimates import Estimate, estimate_jobs
 from cliffwatch_service.jobs.leases import expire
-from cliffwatch_service.jobs.requests import PRIORITIES, asked_files, asked_of, request_named, store_request
+from cliffwatch_service.jobs.requests import asked_files, asked_of, request_named, store_request
 from cliffwatch_service.jobs.targets import refuse_unoffered, warn_of_offline_targets
 from cliffwatch_service.jobs.trees_allowed import refuse_tree
 from cliffwatch_service.refusal import not_found

@@ -9,7 +9,7 @@ from rich.table import Table
 from cliffwatch.catalogue.discovery import ALL
 from cliffwatch.command import terminal
 from cliffwatch.counting import count_noun
-from cliffwatch.samples import DEFAULT_MODE, PROFILES, parse_target
+from cliffwatch.samples import DEFAULT_MODE, PROFILES, SERVICE_PROFILE, parse_target
 from cliffwatch_service.command.token import data_dir_option, operator, operators_pool
 from cliffwatch_service.history.backlog import backfill as measure_range
 from cliffwatch_service.history.follow import follow_branch, unfollow
@@ -54,7 +54,7 @@ def _targets(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> l
     "--suite", "suites", multiple=True, default=(ALL,), show_default=True, help="Suite; may be repeated."
 )
 @click.option(
-    "--profile", type=click.Choice(PROFILES), default="standard", show_default=True, help="Profile."
+    "--profile", type=click.Choice(PROFILES), default=SERVICE_PROFILE, show_default=True, help="Profile."
 )
 @click.option(
     "--policy",

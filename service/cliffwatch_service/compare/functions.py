@@ -28,7 +28,7 @@ from cliffwatch_service.store import boots
 FUNCTION_COUNTS = "functions.json"
 _LARGEST_BYTES = 16 << 20
 """Limit of `functions.json`. A boot of all suites has 6 MB."""
-_MOST_BOOTS = 2
+MOST_COUNTED_BOOTS = 2
 """Boots per arm that are read. Few suffice: counts of equal kernels agree to four digits."""
 
 _MOST_ROWS = 100
@@ -93,7 +93,7 @@ def _counts(connection: Connection[Any], side: SideOfRun) -> Iterator[_Counts]:
     """Yields the counts of the first boots of an arm whose counts are readable."""
     numbers = boots_with_counts(connection, side.arm_id)
     values = {boot.index: boot.samples for boot in side.arm.boots}
-    for number in [each for each in numbers if each in values][:_MOST_BOOTS]:
+    for number in [each for each in numbers if each in values][:MOST_COUNTED_BOOTS]:
         record = counts_of_boot(lambda: nullcontext(connection), side.run, number)
         if record is not None:
             yield _Counts(

@@ -13,6 +13,7 @@ from cliffwatch.formats.reading import convert
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.setup import Setup, build_anchored_arms
 from cliffwatch.formats.uploads import RunUpload
+from cliffwatch.formats.work import Trust
 from cliffwatch.samples import ANCHOR, CONTROL, select_compared_arms
 from cliffwatch_service.access.authorisation import refuse_foreign_lease
 from cliffwatch_service.access.tokens import Caller
@@ -20,7 +21,7 @@ from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows, tokens
 from cliffwatch_service.store.history import bisections
 from cliffwatch_service.store.work import leases, queue
-from cliffwatch_service.store.work.leases import LeaseRow, Trust
+from cliffwatch_service.store.work.leases import LeaseRow
 from cliffwatch_service.store.work.queue import JobRow
 
 _BRINGS_NOTHING = {"only_affected"}

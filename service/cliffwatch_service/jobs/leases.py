@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from psycopg import Connection
 
 from cliffwatch.formats.values import FreeJson
-from cliffwatch.formats.work import JobOutcome
+from cliffwatch.formats.work import JobOutcome, Trust
 from cliffwatch_service.access.authorisation import refuse_foreign_lease, refuse_host_name
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.provenance import trust_of
@@ -17,7 +17,7 @@ from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import background, runs, tokens
 from cliffwatch_service.store.work import hosts, leases, queue
 from cliffwatch_service.store.work.hosts import HostRow
-from cliffwatch_service.store.work.leases import LeaseOutcome, LeaseRow, NewLease, Trust
+from cliffwatch_service.store.work.leases import LeaseOutcome, LeaseRow, NewLease
 from cliffwatch_service.store.work.queue import FailedParty, HostAbilities, JobRow, JobState
 
 MOST_HOSTS = 2

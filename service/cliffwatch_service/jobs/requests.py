@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from psycopg import Connection
@@ -14,7 +14,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.formats.reading import as_json, convert
 from cliffwatch.formats.setup import NO_SETUP, Setup, SetupContent, find_problem
 from cliffwatch.formats.values import FreeJson
-from cliffwatch.formats.work import AskedFiles, AskedWork, Priority
+from cliffwatch.formats.work import PRIORITIES, AskedFiles, AskedWork, Priority
 from cliffwatch.identities import digest_of
 from cliffwatch.samples import PROFILES
 from cliffwatch.suggesting import did_you_mean
@@ -24,8 +24,6 @@ from cliffwatch_service.store import tokens, trees
 from cliffwatch_service.store.work import queue, requests
 from cliffwatch_service.store.work.queue import NewJob
 from cliffwatch_service.store.work.requests import NewRequest, RequestRow
-
-PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 
 HEAD_STARTS: Mapping[Priority, timedelta] = {
     "person": timedelta(hours=24),

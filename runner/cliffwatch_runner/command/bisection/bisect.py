@@ -11,7 +11,7 @@ from cliffwatch.command import terminal
 from cliffwatch.command.terminal import form_option
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.reading import document_text
-from cliffwatch.samples import MODES
+from cliffwatch.samples import MODES, MOST_ASKED_BOOTS
 from cliffwatch.stats.history.culprits.question import ChangeDirection
 from cliffwatch_runner.command.bisection.options import (
     bisection_options,
@@ -38,7 +38,7 @@ from cliffwatch_runner.source.tree import is_url
 @mode_option("Mode of measuring; both: icount, then walltime if icount does not show the change.", both=True)
 @click.option(
     "--boots",
-    type=click.IntRange(1, 1000),
+    type=click.IntRange(1, MOST_ASKED_BOOTS),
     help="Boots per kernel; default: that of `cliffwatch run`; in walltime, as many per step as the size of "
     "the change needs.",
 )

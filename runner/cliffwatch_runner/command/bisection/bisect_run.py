@@ -14,6 +14,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
+from cliffwatch.samples import MOST_ASKED_BOOTS
 from cliffwatch.stats.history.culprits.question import ChangeDirection
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.command.bisection.options import (
@@ -40,7 +41,9 @@ from cliffwatch_runner.source.named_repository import read_repository
 )
 @mode_option()
 @click.option(
-    "--boots", type=click.IntRange(1, 1000), help="Boots per kernel; default: that of `cliffwatch run`."
+    "--boots",
+    type=click.IntRange(1, MOST_ASKED_BOOTS),
+    help="Boots per kernel; default: that of `cliffwatch run`.",
 )
 @bisection_options
 def bisect_run(tree: str, good: str, sought: ChangeDirection, **options: Any) -> NoReturn:

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import rich_click as click
 
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
+from cliffwatch.stats.history.culprits.question import ChangeDirection
 from cliffwatch_runner.build.cache.executed import measured_by_case
 from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.options.measuring import isolation_option, make_request, profile_option
@@ -42,7 +43,7 @@ _OPTIONS = (
     click.option(
         "--change",
         "sought",
-        type=click.Choice(["regression", "improvement"]),
+        type=click.Choice(get_args(ChangeDirection)),
         default="regression",
         show_default=True,
         help="Change that makes a commit bad; with improvement, `bad` is the commit that is better.",

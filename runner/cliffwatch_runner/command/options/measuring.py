@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import rich_click as click
 
-from cliffwatch.samples import DEFAULT_MODE, MODES, PROFILES, Mode
+from cliffwatch.samples import DEFAULT_MODE, DEFAULT_PROFILE, MODES, PROFILES, Mode
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.sandbox.sandbox import Level
 
 F = TypeVar("F", bound=Callable[..., Any])
 BOTH: Literal["both"] = "both"
@@ -33,7 +34,7 @@ def profile_option(about: str) -> Callable[[F], F]:
     return click.option(
         "--profile",
         type=click.Choice(PROFILES),
-        default="smoke",
+        default=DEFAULT_PROFILE,
         show_default=True,
         help=about,
     )
@@ -42,7 +43,7 @@ def profile_option(about: str) -> Callable[[F], F]:
 def isolation_option(about: str = "Isolation of the tree's code from this host.") -> Callable[[F], F]:
     return click.option(
         "--isolation",
-        type=click.Choice(["auto", "bubblewrap", "container", "none"]),
+        type=click.Choice(["auto", *get_args(Level)]),
         default="auto",
         show_default=True,
         help=about,

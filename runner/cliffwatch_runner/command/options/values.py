@@ -1,11 +1,13 @@
 """Parsers for option values of `cliffwatch run`."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import rich_click as click
 
-from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
+from cliffwatch.samples import BOOTS_CHOICES, MOST_ASKED_BOOTS, BootsWord
+from cliffwatch.stats.stages import Stages
+from cliffwatch_runner.plan.request import STAGES_OF_WORDS
 
 
 def numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, ...]:
@@ -27,12 +29,18 @@ def counts(_: click.Context, __: click.Parameter, value: str | None) -> Path | L
     return Path(value)
 
 
-_STAGES = {"auto": None, "staged": ADAPTIVE, "careful": CAREFUL}
-
-
 def boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | None:
-    if value in _STAGES:
-        return _STAGES[value]
-    if not value.isdigit() or not 1 <= int(value) <= 1000:
-        raise click.BadParameter(f"give a number from 1 to 1000, or one of {', '.join(_STAGES)}")
+    if value in STAGES_OF_WORDS:
+        return STAGES_OF_WORDS[cast("BootsWord", value)]
+    if not value.isdigit() or not 1 <= int(value) <= MOST_ASKED_BOOTS:
+        raise click.BadParameter(f"give {BOOTS_CHOICES}")
     return int(value)
+
+
+hours_option = click.option(
+    "--hours",
+    type=click.FloatRange(0.01, 240),
+    default=8.0,
+    show_default=True,
+    help="Time limit of a job, in hours.",
+)

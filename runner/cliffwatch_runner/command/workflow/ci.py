@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, get_args
 
 import rich_click as click
 
@@ -78,7 +78,7 @@ ci.add_command(watch)
 )
 @click.option(
     "--subject",
-    type=click.Choice(["kernel", "go-library"]),
+    type=click.Choice(get_args(Subject)),
     default="kernel",
     show_default=True,
     help="Content of the checkout: a kernel tree, or a Go library to measure on one kernel.",

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.reports.markdown import inert
+from cliffwatch.samples import MOST_ASKED_BOOTS
 from cliffwatch.stats.history.culprits.question import ChangeDirection
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.ci.branch_watch import WatchedRange, Watching, watch_branch
@@ -49,7 +50,9 @@ _MOST_LINES = 300
 )
 @mode_option()
 @click.option(
-    "--boots", type=click.IntRange(1, 1000), help="Boots per kernel; default: that of `cliffwatch run`."
+    "--boots",
+    type=click.IntRange(1, MOST_ASKED_BOOTS),
+    help="Boots per kernel; default: that of `cliffwatch run`.",
 )
 @click.option(
     "--output", type=_FILE, envvar="GITHUB_OUTPUT", help="File to append the outputs to: culprits, title."

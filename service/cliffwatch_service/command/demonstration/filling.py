@@ -17,6 +17,7 @@ from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.uploads import RunUpload
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import run_digest
+from cliffwatch.samples import SERVICE_PROFILE
 from cliffwatch_service.access.tokens import Caller, make_token
 from cliffwatch_service.command.demonstration import measured
 from cliffwatch_service.command.demonstration.demo_run import DemoBoot, DemoRun
@@ -133,7 +134,7 @@ def _follow(
         policy="commit",
         targets=targets,
         suites=["local-storage"],
-        profile="standard",
+        profile=SERVICE_PROFILE,
     )
     number = follow_branch(connection, row, who=_WHO, now=now)
     tree = trees.keep_tree(connection, TREE, now)
@@ -179,7 +180,7 @@ def _queue(connection: Connection[Any], before: str, newest: str, now: datetime)
             head=newest,
             targets=[(platform, mode)],
             suites=["local-storage"],
-            profile="standard",
+            profile=SERVICE_PROFILE,
             boots="auto",
             priority=cast("Priority", priority),
             note="part of the demonstration",

@@ -9,12 +9,10 @@ from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS
 from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
+from cliffwatch.shell_lines import WIDTH
 from cliffwatch_service.history.change_words import change_words
 from cliffwatch_service.store.history.changes import ChangeRow
 from cliffwatch_service.store.history.news.outbox import NewsKind, NewsRow
-
-WIDTH = 72
-"""Columns of a mail to a kernel mailing list (cliffwatch.reports.commit)."""
 
 BETWEEN = f" {BETWEEN_MEASUREMENTS}"
 """Follows a difference between sides that were measured separately, not in turns."""

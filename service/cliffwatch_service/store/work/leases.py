@@ -7,9 +7,9 @@ from uuid import UUID
 
 from psycopg import Connection
 
+from cliffwatch.formats.work import Trust
 from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
-Trust = Literal["followed", "outside"]
 """Whose code a job builds: a followed branch's, or anybody's."""
 
 LeaseOutcome = Literal[

@@ -13,7 +13,7 @@ from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import series_digest
 from cliffwatch.reports.several.across import Across, Target
-from cliffwatch.samples import CaseKey
+from cliffwatch.samples import SERVICE_PROFILE, CaseKey
 from cliffwatch.shell_lines import repeat_command
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.ingest.kernel_code import CodeOfCase, code_of_case, image_of
@@ -184,7 +184,7 @@ def _command(record: RunRecord, suite: str, answer: Answer, head: RevisionRow) -
         base=answer.target.base.commit,
         head=head.commit,
         suite=suite,
-        profile=record.profile or "standard",
+        profile=record.profile or SERVICE_PROFILE,
         mode=answer.target.mode,
         boots=str(max(1, boots_an_arm)),
         seed=str(record.plan.seed),

@@ -18,14 +18,11 @@ from cliffwatch.formats.code.differences import ArmCode
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.styles import plain
 from cliffwatch.samples import CaseKey
-from cliffwatch_service.compare.functions import boots_with_counts, counts_of_boot
+from cliffwatch_service.compare.functions import MOST_COUNTED_BOOTS, boots_with_counts, counts_of_boot
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.ingest.raw_outputs.storing import Transaction
 from cliffwatch_service.store import series
 from cliffwatch_service.web.layout.icicle import Icicle, icicle_of
-
-_MOST_BOOTS = 2
-"""Boots to read per arm. More add nothing: counts of equal kernels repeat to four digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ def counted_sides(connection: Connection[Any], digest: str | None, answer: Answe
 def _boots(connection: Connection[Any], series_id: int, arm: int, run: str) -> list[CountedBoot]:
     values = {row.number: row.value for row in series.samples_of_arm(connection, series_id, arm)}
     with_counts = [number for number in boots_with_counts(connection, arm) if number in values]
-    return [CountedBoot(run, number, values[number]) for number in with_counts[:_MOST_BOOTS]]
+    return [CountedBoot(run, number, values[number]) for number in with_counts[:MOST_COUNTED_BOOTS]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from cliffwatch.catalogue.discovery import ALL
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.samples import MODES, PROFILES
+from cliffwatch.samples import MODES, PROFILES, SERVICE_PROFILE
 from cliffwatch_service.history.backlog import backfill
 from cliffwatch_service.history.follow import follow_branch, unfollow
 from cliffwatch_service.history.presets import DEFAULT_TARGET, PRESETS, Preset, entries_of
@@ -52,6 +52,7 @@ def show_branches(request: Request, service: ServiceHere, visitor: ReaderHere) -
         targets=targets,
         suites=[ALL, *(suite.name for suite in load_catalogue().suites)],
         profiles=PROFILES,
+        default_profile=SERVICE_PROFILE,
     )
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 
+from cliffwatch.formats.work import PRIORITIES
 from cliffwatch_service.access.authorisation import may_cancel
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, moment, read_cursor
@@ -16,7 +17,7 @@ from cliffwatch_service.http.streaming import ENDED, event_stream, sanitise_even
 from cliffwatch_service.jobs.cancelling import cancel, retry
 from cliffwatch_service.jobs.estimates import estimate_jobs
 from cliffwatch_service.jobs.leases import expire
-from cliffwatch_service.jobs.requests import PRIORITIES, request_named, setup_of
+from cliffwatch_service.jobs.requests import request_named, setup_of
 from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store import boots
 from cliffwatch_service.store.work import queue

@@ -15,7 +15,7 @@ from psycopg import Connection
 from cliffwatch.catalogue.discovery import ALL, AUTO
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.formats.setup import NO_SETUP, Setup, SetupArm, SetupFile
-from cliffwatch.samples import MODES, PROFILES
+from cliffwatch.samples import BOOTS_CHOICES, BOOTS_PATTERN, DEFAULT_BOOTS, MODES, PROFILES, SERVICE_PROFILE
 from cliffwatch_service.access.quotas import within_quota
 from cliffwatch_service.compare.naming import find_revision, is_branch
 from cliffwatch_service.http.context import ServiceHere
@@ -35,7 +35,7 @@ Text = Annotated[str, Query(max_length=2000)]
 
 _WHOLE = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _TREE = re.compile(r"[a-z][a-z+]*://[^\s]{1,2000}")
-_BOOTS = re.compile(r"(auto|staged|careful|[1-9][0-9]{0,2})")
+_BOOTS = re.compile(BOOTS_PATTERN)
 _PROFILE = re.compile("|".join(PROFILES))
 _KEY = re.compile(r"[\w.+-]{1,200}")
 _MAILBOX = re.compile(r"From [0-9a-f]{40} ")
@@ -86,6 +86,8 @@ def show_form(
         suite=suite,
         suites=[AUTO, ALL, *(each.name for each in load_catalogue().suites)],
         profiles=PROFILES,
+        default_profile=SERVICE_PROFILE,
+        default_boots=DEFAULT_BOOTS,
         targets=_targets(targets, waits, target),
         key=uuid4().hex,
         may=visitor.caller.may("upload") and visitor.caller.host is None,
@@ -178,7 +180,7 @@ def _read_form(connection: Connection[Any], form: Mapping[str, str]) -> RequestD
         targets=targets,
         suites=[_field(form, "suite", _KEY, "choose a suite")],
         profile=_field(form, "profile", _PROFILE, "choose a profile"),
-        boots=_field(form, "boots", _BOOTS, "give auto, staged, careful or a number below 1,000"),
+        boots=_field(form, "boots", _BOOTS, f"give {BOOTS_CHOICES}"),
         priority="person",
         note="asked from the page of first measurements",
         setup=setup,

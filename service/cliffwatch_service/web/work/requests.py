@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 
 from cliffwatch.formats.run_record import RunRecord
-from cliffwatch.samples import MODES, PROFILES
+from cliffwatch.samples import BOOTS_PATTERN, MODES, PROFILES, SERVICE_PROFILE
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.jobs.targets import refuse_unoffered
@@ -22,14 +22,13 @@ router = APIRouter()
 _TREE = re.compile(r"(https?|git)://[^\s]{1,2000}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _NAME = re.compile(r"[\w.+-]{1,200}")
-_BOOTS = re.compile(r"(auto|staged|careful|[1-9][0-9]{0,2})")
 _FIELDS = {
     "tree": _TREE,
     "base": _COMMIT,
     "head": _COMMIT,
     "platform": _NAME,
     "suite": _NAME,
-    "boots": _BOOTS,
+    "boots": re.compile(BOOTS_PATTERN),
     "key": _NAME,
     "mode": re.compile("|".join(MODES)),
     "profile": re.compile("|".join(PROFILES)),
@@ -65,7 +64,7 @@ def build_repeat(record: RunRecord, base: str, head: str, suite: str) -> RepeatR
         platform=record.platform,
         mode=record.mode,
         suite=suite,
-        profile=record.profile or "standard",
+        profile=record.profile or SERVICE_PROFILE,
         boots="careful" if record.mode == "walltime" else "10",
         key=uuid4().hex,
     )
