@@ -10,7 +10,7 @@ import pytest
 from service_runs import boots_of as uploaded
 from service_runs import run_of
 
-from cliffwatch.columns import BootsOfColumns, Columns, bad_outcomes_of, columns_of, outcomes_of
+from cliffwatch.columns import BootsOfColumns, Columns, RowKey, bad_outcomes_of, columns_of, outcomes_of
 from cliffwatch.formats.uploads import boot_upload_of
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Boot
@@ -39,7 +39,7 @@ def stored(drawn: random.Random, *, one_lost: bool = False) -> Stored:
             body["samples"].pop()
         upload = boot_upload_of(body)
         assert not isinstance(upload, Problem)
-        keys = [(each.case, each.metric, each.unit) for each in upload.samples]
+        keys = [RowKey(each.case, each.metric, each.unit) for each in upload.samples]
         order = {case: -place for place, (case, _, _) in enumerate(keys)}
         columns = known.setdefault(len(keys), boot_document.columns_of(keys, order))
         arm.append((pack(body, upload, upload.samples), columns, [each.value for each in upload.samples]))

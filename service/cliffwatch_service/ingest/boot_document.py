@@ -19,16 +19,13 @@ from numpy.typing import NDArray
 
 from cliffwatch.columns import BootsOfColumns, BootTable, RowKey
 from cliffwatch.columns import Columns as SampleColumns
-from cliffwatch.formats.boot_record import PartRecord, SampleRecord
+from cliffwatch.formats.boot_record import PartRecord, SampleRecord, sample_record
 from cliffwatch.formats.reading import as_json, convert_to, decode
 from cliffwatch.formats.uploads import BootUpload
 from cliffwatch.formats.values import FreeJson, OfCase, OutcomeRecord, Part, Stage, outcome_record
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import Boot, CaseKey, CaseOutcome, Sample
 from cliffwatch_service.ingest.free_form import plain_text
-
-Key = tuple[CaseKey, str, str]
-"""Case, metric and unit of a column."""
 
 PlainKey = tuple[str, str, tuple[tuple[str, str], ...]]
 """Suite, benchmark and parameters."""
@@ -123,35 +120,23 @@ class _ShownBoot(Part, frozen=True, kw_only=True):
 class Columns:
     """What all boots with the same columns share."""
 
-    keys: Sequence[Key]
+    keys: Sequence[RowKey]
     positions: Sequence[int]
     """Indexes into `keys`, in the plan's order of cases."""
     measured: Mapping[CaseKey, CaseOutcome]
     """The outcome `ok` of each case."""
 
 
-def columns_of(keys: Sequence[Key], order: Mapping[CaseKey, int]) -> Columns:
+def columns_of(keys: Sequence[RowKey], order: Mapping[CaseKey, int]) -> Columns:
     """Makes columns from their keys. `order` gives each case's place in the plan."""
-    positions = sorted(range(len(keys)), key=lambda position: order.get(keys[position][0].planned, 0))
-    return Columns(keys, positions, {key[0]: CaseOutcome(case=key[0], status="ok") for key in keys})
+    positions = sorted(range(len(keys)), key=lambda position: order.get(keys[position].case.planned, 0))
+    return Columns(keys, positions, {key.case: CaseOutcome(case=key.case, status="ok") for key in keys})
 
 
 def boot_of(document: bytes, columns: Columns, values: Sequence[float]) -> Boot:
     """Returns the boot for a comparison, with its samples in the plan's order."""
     stored = decode(unpack_content(document), _PackedBoot)
-    samples = [
-        Sample(
-            case=case,
-            metric=metric,
-            unit=unit,
-            value=value,
-            readings=(value,) if readings is None else readings,
-            resolution=resolution,
-        )
-        for (case, metric, unit), value, readings, resolution in zip(
-            columns.keys, values, stored.readings, stored.resolutions, strict=True
-        )
-    ]
+    samples = _samples(stored, columns.keys, values)
     return Boot(
         index=stored.boot.index,
         block=stored.boot.block,
@@ -160,6 +145,16 @@ def boot_of(document: bytes, columns: Columns, values: Sequence[float]) -> Boot:
         samples=tuple(samples[position] for position in columns.positions),
         outcomes=tuple(_outcomes(stored.outcomes, columns.measured)),
     )
+
+
+def _samples(stored: _PackedBoot, keys: Sequence[RowKey], values: Sequence[float]) -> list[Sample]:
+    """Returns the samples in column order."""
+    return [
+        Sample(*key, value, (value,) if readings is None else readings, resolution)
+        for key, value, readings, resolution in zip(
+            keys, values, stored.readings, stored.resolutions, strict=True
+        )
+    ]
 
 
 def boots_of(arm: Sequence[tuple[bytes, Columns, Sequence[float]]]) -> Sequence[Boot]:
@@ -192,7 +187,7 @@ def _measured(stored: Sequence[_PackedBoot], columns: Columns, values: NDArray[n
     ]
     return SampleColumns(
         boots=_table(stored),
-        keys=[RowKey(*columns.keys[position]) for position in columns.positions],
+        keys=[columns.keys[position] for position in columns.positions],
         starts=np.arange(count + 1) * boots,
         values=in_order.ravel(),
         resolutions=resolutions.reshape(boots, count)[:, positions].T.ravel(),
@@ -219,7 +214,7 @@ def _outcomes(stored: Sequence[OutcomeRecord], measured: Mapping[CaseKey, CaseOu
     return [*outcomes, *(outcome for case, outcome in measured.items() if case not in known)]
 
 
-def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> FreeJson:
+def upload_of(document: bytes, keys: Sequence[RowKey], values: Sequence[float]) -> FreeJson:
     """Returns the boot in the form of its upload, with its samples in column order."""
     text = unpack_content(document)
     stored = decode(text, _PackedBoot)
@@ -227,21 +222,7 @@ def upload_of(document: bytes, keys: Sequence[Key], values: Sequence[float]) -> 
     del content["readings"], content["resolutions"]
     outcomes = _outcomes(stored.outcomes, columns_of(keys, {}).measured)
     content["outcomes"] = [as_json(outcome_record(each)) for each in outcomes]
-    content["samples"] = [
-        {
-            "suite": case.suite,
-            "benchmark": case.benchmark,
-            "params": dict(case.params),
-            "metric": metric,
-            "unit": unit,
-            "value": value,
-            "readings": (value,) if of_sample is None else of_sample,
-            "resolution": resolution,
-        }
-        for (case, metric, unit), value, of_sample, resolution in zip(
-            keys, values, stored.readings, stored.resolutions, strict=True
-        )
-    ]
+    content["samples"] = [as_json(sample_record(each)) for each in _samples(stored, keys, values)]
     return content
 
 

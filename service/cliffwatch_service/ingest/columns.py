@@ -11,10 +11,11 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.columns import RowKey
 from cliffwatch.formats.boot_record import SampleRecord
 from cliffwatch.identities import case_digest, digest_of, series_digest
 from cliffwatch.samples import CaseKey
-from cliffwatch_service.ingest.boot_document import Key, PlainKey
+from cliffwatch_service.ingest.boot_document import PlainKey
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import series
 from cliffwatch_service.store.runs import RunRow
@@ -95,7 +96,7 @@ def columns_for(
     ]
 
 
-def keys_of(connection: Connection[Any], columns: Sequence[int]) -> dict[int, list[Key]]:
+def keys_of(connection: Connection[Any], columns: Sequence[int]) -> dict[int, list[RowKey]]:
     """Returns case, metric and unit of each column, by the id of the columns."""
     series_of = series.columns_rows(connection, sorted(set(columns)))
     known = series.series_rows(connection, sorted({each for ids in series_of.values() for each in ids}))
@@ -104,7 +105,7 @@ def keys_of(connection: Connection[Any], columns: Sequence[int]) -> dict[int, li
         for identity, row in known.items()
     }
     return {
-        number: [(cases[each], known[each].metric, known[each].unit) for each in ids]
+        number: [RowKey(cases[each], known[each].metric, known[each].unit) for each in ids]
         for number, ids in series_of.items()
     }
 
