@@ -1,9 +1,9 @@
 """Compares two arms: row by row, then as a family."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
@@ -218,7 +218,7 @@ def _judge_pairs(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> t
         notes = drift_notes(drifts, method.threshold("nothing"))
         for index, row, each, note in zip(family, noisy, decided, notes, strict=True):
             if with_ratios[index]:
-                noted = each if note is None else structs.replace(each, notes=(*each.notes, note))
+                noted = each if note is None else replace(each, notes=(*each.notes, note))
                 judged[index] = judge_layout(noted, row)
             else:
                 judged[index] = judge_without_ratio(each, paired[index][1], method.alpha)
@@ -278,7 +278,7 @@ def _judge_alone(
     screened = _screens(row.base) and _screens(row.head)
     if fit and unfair is None and noisy and screened:
         return None
-    draft = structs.replace(
+    draft = replace(
         blank(row, base.platform or head.platform, mode, method),
         base=row.base.centre(),
         head=row.head.centre(),
@@ -288,12 +288,10 @@ def _judge_alone(
     if unfair is not None:
         verdict, reason = unfair
         notes = tuple(note for note in draft.notes if note.partition(": ")[2] not in reason)
-        return structs.replace(draft, verdict=verdict, reason=reason, notes=notes)
+        return replace(draft, verdict=verdict, reason=reason, notes=notes)
     odd = odd_values(draft, row)
     if odd is None and not screened:
-        return structs.replace(
-            draft, verdict="inconclusive", reason="no boot of the screen has it on both sides"
-        )
+        return replace(draft, verdict="inconclusive", reason="no boot of the screen has it on both sides")
     if odd is not None or noisy:
         return odd
     return judge_exact(draft, row, draft.threshold) if fit else judge_exact_without_ratio(draft, row)
@@ -305,7 +303,7 @@ def _screens(side: Side) -> bool:
 
 
 def _against_itself(base: Arm, control: Arm, traits: Traits, method: Method) -> ComparisonSet | None:
-    itself = compare(base, control, traits, replace(method, stages=None))
+    itself = compare(base, control, traits, method.in_one_stage())
     return None if isinstance(itself, Failure) else itself
 
 
@@ -313,9 +311,7 @@ def _sweeps(rows: Sequence[Comparison]) -> tuple[Sweep, ...]:
     cases = [(row.case.suite, row.case.benchmark, row.metric) for row in rows if row.case.params]
     if len(set(cases)) == len(cases):
         return ()
-    from cliffwatch.comparing.sweeps.curves import (  # noqa: PLC0415 - curves, of benchmarks with several cases alone
-        sweeps_of,
-    )
+    from cliffwatch.comparing.sweeps.curves import sweeps_of  # noqa: PLC0415 - for several cases alone
 
     return tuple(sweeps_of(rows))
 

@@ -3,7 +3,7 @@
 A row carries its own threshold from here to every report.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.formats.verdicts import Verdict
@@ -115,6 +115,9 @@ class Method:
         if self.notable is not None:
             return self.notable
         return max(COUNTED, 2 * repeatability) if assume == "exact" else NOISY
+
+    def in_one_stage(self) -> "Method":
+        return replace(self, stages=None)
 
     def interval_level(self, assume: Assume) -> float | None:
         """None for counted values: their interval is the repeatability band."""

@@ -4,7 +4,6 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -189,7 +188,7 @@ def _judge_row(
         needs=needs,
         notes=(*row.notes, *notes_of(summary, size)),
     )
-    return judge_digits(judged, step, partial(_steps, judged, row, decision, summary.spread, drift, setting))
+    return judge_digits(judged, step, lambda: _steps(judged, row, decision, summary.spread, drift, setting))
 
 
 def _row_error(setting: _Setting) -> float:
