@@ -11,6 +11,7 @@ from service_running import Running
 from service_runs import commit_of, put_all, run_of
 
 ADDRESS = f"/compare/{COMPARISON}"
+NOTHING_CHANGED = "/compare/01831496fe70...36a4b32e192e"
 
 
 def names(page: Any, section: str) -> list[str]:
@@ -63,10 +64,14 @@ def test_every_target_states_its_mode_and_what_was_detectable(opened: Any) -> No
     assert "0 of 20 false positives, largest difference" in text
 
 
+@pytest.mark.parametrize("pair", [ADDRESS, NOTHING_CHANGED])
 @pytest.mark.parametrize(("width", "height", "above"), [(1280, 960, 500), (390, 844, 700)])
-def test_the_first_row_is_seen_without_scrolling(opened: Any, width: int, height: int, above: int) -> None:
-    page = opened(ADDRESS)
+def test_the_first_row_is_seen_without_scrolling(
+    opened: Any, width: int, height: int, above: int, pair: str
+) -> None:
+    page = opened(pair)
     page.set_viewport_size({"width": width, "height": height})
+    assert not page.locator("h1").inner_text()[0].islower()
     assert page.locator("table.rows tbody tr").first.bounding_box()["y"] < above
 
 
@@ -87,7 +92,7 @@ def test_all_changes_are_one_picture(opened: Any) -> None:
 def test_a_kernel_that_does_not_build_is_one_sentence(opened: Any) -> None:
     page = opened("/compare/325d59a8d264...fe4c663abdcf")
     sentence = page.locator("h1").inner_text()
-    assert sentence.startswith("nothing was compared: head: it does not build: ")
+    assert sentence.startswith("Nothing was compared: head: it does not build: ")
     assert "error: expected ';' before 'len'" in sentence
     assert not page.locator("table.rows").first.is_visible()
     page.get_by_text("14 cases without a value").click()
@@ -313,7 +318,7 @@ def test_two_runs_are_compared_item_by_item_of_their_environments(running: Runni
     assert "1 of " in environment
     assert "0x8301099" in environment
     assert "≠ changed" in environment
-    assert page.locator("h1").inner_text() == "nothing comparable: 3 invalid"
+    assert page.locator("h1").inner_text() == "Nothing comparable: 3 invalid"
     assert "microcode" in page.locator("#trouble").inner_text()
 
 

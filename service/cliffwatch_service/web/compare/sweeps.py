@@ -64,13 +64,17 @@ def sweeps_of(
 ) -> tuple[tuple[SweepSection, ...], set[int]]:
     """Returns the sweeps of all targets, and the ids of the shown rows that are folded under them.
 
-    Filters do not thin out a sweep: it is shown whole if any of its rows passes them.
+    Filters do not thin out a sweep: it is shown whole if any of its rows passes them. If no shown row is more
+    than unchanged or inconclusive, none is folded: the page begins with all of them.
     """
     columns = tables.columns
     groups: dict[tuple[str, str, str], list[Across]] = {}
     for row in every:
         groups.setdefault((row.suite, row.benchmark, row.metric), []).append(row)
     visible = {id(row) for row in shown}
+    foldable = [row for row in shown if row.verdict in FOLDED]
+    if len(foldable) == len(shown):
+        foldable = []
     sweeps: list[SweepSection] = []
     folded: set[int] = set()
     for (suite, benchmark, metric, parameter), of_targets in _by_benchmark(columns, every).items():
@@ -85,7 +89,7 @@ def sweeps_of(
         undrawn = tuple(_list_omitted_curves(chosen, of_targets, columns))
         if figures or undrawn:
             left = of_sweep - folded
-            quiet = [row for row in shown if row.verdict in FOLDED and id(row) in left]
+            quiet = [row for row in foldable if id(row) in left]
             folded |= {id(row) for row in quiet}
             parts = tables.packed([table_row(row, columns, scale) for row in quiet], benchmark)
             unit, changes = group[0].unit, _changes(group)
