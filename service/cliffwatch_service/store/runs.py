@@ -210,6 +210,12 @@ def list_runs(connection: Connection[Any], wanted: RunsWanted) -> list[RunListed
     return row_cursor(connection, RunListedRow).execute(_LIST, asdict(wanted)).fetchall()
 
 
+def count_runs(connection: Connection[Any], most: int) -> int:
+    """Returns the number of runs, at most `most`, so that it takes no longer the more there are."""
+    query = "SELECT count(*) FROM (SELECT FROM run LIMIT %s) AS run"
+    return fetch_single_row(values(connection, int).execute(query, [most]))
+
+
 def host_of_run(connection: Connection[Any], digest: str) -> str | None:
     query = "SELECT host.name FROM run JOIN host ON host.id = host_id WHERE digest = %s"
     return values(connection, str).execute(query, [digest]).fetchone()

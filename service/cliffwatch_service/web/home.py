@@ -34,6 +34,9 @@ from cliffwatch_service.web.layout.session import ReaderHere
 CELLS = 30
 """Number of revisions in a branch's strip."""
 
+_MOST_COUNTED = 1000
+"""Runs that are counted."""
+
 _DAY = timedelta(days=1)
 
 router = APIRouter()
@@ -97,6 +100,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         fresh = outbox.reports_with(connection, ("new",), now - _DAY)
         fixed = outbox.reports_with(connection, ("fixed",), now - _DAY)
         recent = runs.list_runs(connection, RunsWanted(of_history=True if entries else None, limit=6))
+        more = runs.count_runs(connection, _MOST_COUNTED) - len(recent)
     return page(
         request,
         visitor,
@@ -112,6 +116,8 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         offline_hosts=offline_hosts(known_hosts, now),
         alarms=alarms(targets, entries, now, stale),
         recent=recent,
+        more=more,
+        uncounted=more == _MOST_COUNTED - len(recent),
         fresh=fresh,
         fixed=fixed,
     )

@@ -42,7 +42,9 @@ def test_the_first_regression_is_a_few_keys_away(opened: Any) -> None:
 
 
 def test_what_is_open_runs_and_is_offline_is_on_the_home_page(opened: Any) -> None:
-    text = opened("/").locator("main").inner_text()
+    page = opened("/")
+    text = page.locator("main").inner_text()
+    assert page.locator("a[href='/runs']", has_text="more").inner_text() == "89 more"
     assert "amd-rome (walltime): 2 jobs wait and no host of this platform is online" in text
     assert (
         "bpf: Check the owner of a local storage element\n▲ 16 worse by up to 5.74 % on amd-rome,"

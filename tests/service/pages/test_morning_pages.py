@@ -162,6 +162,7 @@ def test_whatever_is_searched_is_answered(watched: Any, morning: Running, words:
 def test_somebody_subscribes_mutes_and_ends_it(watched: Any, morning: Running) -> None:
     page = signed_in(watched, morning, "triage")
     page.goto("/subscriptions")
+    assert "no subscription yet: choose below" in page.locator("main").inner_text()
     page.fill("input[name=address]", "bpf@lists.example.org")
     page.fill("input[name=suites]", "local-storage, string-maps")
     page.get_by_role("button", name="Subscribe").click()
