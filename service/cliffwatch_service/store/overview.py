@@ -222,3 +222,41 @@ def series_of_case(
     """
     wanted = {"words": list(words), "platform": platform, "skip": skip, "limit": limit}
     return tuple_cursor(connection, SeriesRow._make).execute(_SERIES_OF_CASE, wanted).fetchall()
+
+
+_OF_PLATFORMS = """
+SELECT series.id, series.digest, suite, benchmark, params, series.metric, series.unit, series.platform,
+    series.mode
+FROM series AS own JOIN series USING (case_id, metric, unit)
+JOIN benchmark_case ON benchmark_case.id = case_id
+WHERE own.id = %(series)s ORDER BY series.platform, series.mode LIMIT %(limit)s
+"""
+
+
+def series_of_platforms(connection: Connection[Any], row: SeriesRow, limit: int) -> list[SeriesRow]:
+    """Returns the series of the same case and metric on every platform, in every mode."""
+    wanted = {"series": row.id, "limit": limit}
+    return tuple_cursor(connection, SeriesRow._make).execute(_OF_PLATFORMS, wanted).fetchall()
+
+
+_OF_BENCHMARK = f"""
+SELECT series.id, series.digest, suite, benchmark, params, metric, unit, platform, mode
+FROM benchmark_case JOIN series ON case_id = benchmark_case.id
+WHERE suite = %(suite)s AND benchmark = %(benchmark)s AND metric = %(metric)s AND unit = %(unit)s
+    AND platform = %(platform)s AND mode = %(mode)s
+ORDER BY {_NATURAL} LIMIT %(limit)s
+"""  # noqa: S608 - of constants
+
+
+def series_of_benchmark(connection: Connection[Any], row: SeriesRow, limit: int) -> list[SeriesRow]:
+    """Returns the series of a benchmark's cases in the same metric, on the same platform and in its mode."""
+    wanted = {
+        "suite": row.suite,
+        "benchmark": row.benchmark,
+        "metric": row.metric,
+        "unit": row.unit,
+        "platform": row.platform,
+        "mode": row.mode,
+        "limit": limit,
+    }
+    return tuple_cursor(connection, SeriesRow._make).execute(_OF_BENCHMARK, wanted).fetchall()

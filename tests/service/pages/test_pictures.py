@@ -122,3 +122,31 @@ def test_thousands_of_points_and_endless_names_make_a_small_picture() -> None:
     assert "<&" not in svg
     assert ET.fromstring(svg).get("width") == "720"
     assert len(svg) < 60_000
+
+
+def test_platforms_and_cases_are_drawn_in_one_graph_with_a_legend(
+    opened: Any, demonstration: Running
+) -> None:
+    page = opened("/series?text=seq-get+rome+nr_maps=16", script=False)
+    page.locator("tbody a[href^='/series/']").first.click()
+    page.get_by_role("link", name="with other platforms").click()
+    keys = page.locator(".keys li")
+    assert [each.strip() for each in keys.all_inner_texts()] == [
+        "amd-rome walltime",
+        "intel-skylake walltime",
+    ]
+    drawn = page.locator(".stepped svg g[class]:has(circle)")
+    assert drawn.count() == 2, "a line for each platform"
+    assert drawn.locator("path.line").count() == 4, "each begun anew where the environment changed"
+    ends = [each.locator("circle").last.get_attribute("cx") for each in drawn.all()]
+    assert ends[0] == ends[1], "a revision stands at one place in all lines"
+    keys.last.locator("a").click()
+    assert "intel-skylake" in page.locator("h1 + p").inner_text()
+    page.get_by_role("link", name="with other cases").click()
+    assert "nr_maps=1000" in page.locator(".keys").inner_text()
+    picture = str(page.get_by_role("link", name="Picture for a mail or a wiki").get_attribute("href"))
+    with demonstration.http(None) as http:
+        answer = http.get(picture)
+        assert http.get(picture.replace("with=cases", "with=odd")).status_code == 422
+    assert "href" not in answer.text
+    assert {"nr_maps=1", "nr_maps=1000"} <= {each.text for each in shapes(answer.content, "text")}

@@ -20,6 +20,7 @@ from cliffwatch_service.store.history.points import history as newest_points
 from cliffwatch_service.store.history.windows import branches_with, window
 from cliffwatch_service.store.series import SeriesRow
 from cliffwatch_service.web.history.pictures import AFTER, BEFORE, case_histories, draw_case, draw_report
+from cliffwatch_service.web.history.together import Beside, draw_together
 from cliffwatch_service.web.layout.drawing import STEP, history
 from cliffwatch_service.web.layout.render import picture
 from cliffwatch_service.web.layout.session import ReaderHere
@@ -38,12 +39,17 @@ def draw_series(
     visitor: ReaderHere,  # noqa: ARG001 - admits whoever may read
     branch: BranchId = None,
     last: Annotated[int, Query(ge=2, le=1000)] = 200,
+    beside: Annotated[Beside | None, Query(alias="with")] = None,
 ) -> Response:
-    """Draws the newest `last` points along a branch, with the changes among them."""
+    """Draws the newest `last` points along a branch, with their changes or with other series."""
     with service.transaction() as connection:
         row = _series(connection, digest)
         branches = overview.branches_measured(connection, row.id)
         chosen = next((each.id for each in branches if branch in (None, each.id)), None)
+        if beside and chosen is not None:
+            together = draw_together(connection, row, chosen, beside, last)
+            if together is not None:
+                return picture(request, "history/together.svg", series=row, beside=beside, together=together)
         points = newest_points(connection, service.arms, row.id, chosen, last)[::-1]
         changes = stored_changes.list_changes(
             connection, series=row.id, state=None, at=None, number=None, limit=100

@@ -30,7 +30,8 @@ from cliffwatch_service.store.history.points import history as newest_points
 from cliffwatch_service.store.overview import ForkRow, MeasuredBranchRow, PointAtRow
 from cliffwatch_service.store.series import SeriesRow
 from cliffwatch_service.web.history.pictures import draw_series_sparks
-from cliffwatch_service.web.layout.drawing import Bounds, History, history, releases
+from cliffwatch_service.web.history.together import Beside, draw_together
+from cliffwatch_service.web.layout.drawing import Bounds, History, history, releases, scale_values
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
 
@@ -85,6 +86,7 @@ def show_series(
     head: Annotated[str | None, Query(max_length=200)] = None,
     last: Annotated[int, Query(ge=2, le=10_000)] = 200,
     scale: Annotated[str, Query(pattern="^(raw|relative|anchor)$")] = "raw",
+    beside: Annotated[Beside | None, Query(alias="with")] = None,
 ) -> Response:
     """Shows the newest `last` points along a branch. If the series is on no branch, orders them by date."""
     with service.transaction() as connection:
@@ -108,7 +110,8 @@ def show_series(
             watching.trends_of(connection, row.id),
         )
         own = _own_point(connection, row, head, chosen, points) if head is not None else None
-    values = _values(points, scale)
+        together = draw_together(connection, row, chosen.id, beside, last) if beside and chosen else None
+    values = scale_values(points, scale)
     fitting, listed = _references(row, points)
     return page(
         request,
@@ -131,6 +134,8 @@ def show_series(
         last=last,
         scale=scale,
         head=head,
+        beside=beside,
+        together=together,
         drawn=_draw_history(points, values, own, fitting, row.unit, scale),
         positions={point.commit: index for index, point in enumerate(points)},
         references=listed,
@@ -194,30 +199,6 @@ def _position(points: Sequence[PointRow], ordinal: int) -> int:
         index for index, point in enumerate(points) if point.ordinal is not None and point.ordinal <= ordinal
     ]
     return before[-1] if before else 0
-
-
-def _values(points: Sequence[PointRow], scale: str) -> list[Bounds]:
-    """Returns centre and bounds of each point on a scale.
-
-    `raw` keeps the unit. `relative` and `anchor` give percent against the first point of the epoch or against
-    the anchor.
-    """
-    scaled: list[Bounds] = []
-    first, epoch = 1.0, None
-    for point in points:
-        if scale == "relative" and point.epoch != epoch:
-            first, epoch = point.centre or 1.0, point.epoch
-        elif scale == "anchor":
-            first = point.anchor or 1.0
-        low, high = (
-            None if each is None else _scale_value(each, first, scale) for each in (point.low, point.high)
-        )
-        scaled.append((_scale_value(point.centre, first, scale), low, high))
-    return scaled
-
-
-def _scale_value(value: float, first: float, scale: str) -> float:
-    return value if scale == "raw" else 100 * (value / first - 1)
 
 
 def _draw_history(

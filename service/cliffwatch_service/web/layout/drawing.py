@@ -170,6 +170,30 @@ Bounds = tuple[float, float | None, float | None]
 """Centre, low and high of a point, on the chosen scale."""
 
 
+def scale_values(points: Sequence[PointRow], scale: str) -> list[Bounds]:
+    """Returns centre and bounds of each point on a scale.
+
+    `raw` keeps the unit. `relative` and `anchor` give percent against the first point of the epoch or against
+    the anchor.
+    """
+    scaled: list[Bounds] = []
+    first, epoch = 1.0, None
+    for point in points:
+        if scale == "relative" and point.epoch != epoch:
+            first, epoch = point.centre or 1.0, point.epoch
+        elif scale == "anchor":
+            first = point.anchor or 1.0
+        low, high = (
+            None if each is None else _scale_value(each, first, scale) for each in (point.low, point.high)
+        )
+        scaled.append((_scale_value(point.centre, first, scale), low, high))
+    return scaled
+
+
+def _scale_value(value: float, first: float, scale: str) -> float:
+    return value if scale == "raw" else 100 * (value / first - 1)
+
+
 def history(
     points: Sequence[PointRow],
     values: Sequence[Bounds],
@@ -180,11 +204,14 @@ def history(
     references: Sequence[Reference] = (),
     step: Step | None = None,
     within: Sequence[float] = (),
+    places: Sequence[int] | None = None,
+    slots: int | None = None,
 ) -> History:
     """Draws points, oldest first, with one line per epoch. `unit` is the unit in their tooltips.
 
     The value axis has room for the references, the bounds of `step`, the values of `within`, and `own`, the
-    value of a requested revision.
+    value of a requested revision. `places` are the points' indexes on an axis of `slots`, which other series
+    share; without them, the points fill the axis.
     """
     further = [*within, *(each.value for each in references), *((step.low, step.high) if step else ())]
     bounds = [bound for bounds in [*values, own or (), further] for bound in bounds if bound is not None]
@@ -200,10 +227,10 @@ def history(
             1,
         )
 
-    count = max(1, len(points) - 1)
+    count = max(1, (slots or len(points)) - 1)
     xs = tuple(
         round(frame.left + index / count * (frame.width - frame.left - frame.right), 1)
-        for index in range(len(points))
+        for index in (places or range(len(points)))
     )
     starts = [
         index for index in range(len(points)) if index == 0 or points[index].epoch != points[index - 1].epoch
