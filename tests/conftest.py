@@ -15,8 +15,9 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 # A busy machine is no failure; CI draws the same examples every time, so that a change fails for its own
-# sake.
-settings.register_profile("steady", deadline=None, derandomize=bool(os.environ.get("CI")))
+# sake, and more of them would be the same again: --hypothesis-profile=thorough looks further.
+settings.register_profile("steady", deadline=None, max_examples=30, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile("steady")
 
 

@@ -13,7 +13,7 @@ import pytest
 from arms import CONTROL, INT_GET, SEQ_GET
 from click.testing import CliRunner, Result
 from golden import assert_golden
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from measured_runs import STAGES, measured
 
@@ -281,7 +281,6 @@ def some_arms(draw: Any) -> list[Arm]:
     return arms
 
 
-@settings(max_examples=40)
 @given(some_arms())
 def test_any_arms_come_back_from_csv_and_parquet(arms: list[Arm]) -> None:
     """Texts of every sort, formulas and quotes among them."""
@@ -429,7 +428,6 @@ def test_bencher_gets_the_medians_of_one_arm_and_the_cases_come_back(tmp_path: P
     }
 
 
-@settings(max_examples=40)
 @given(some_arms())
 def test_every_case_comes_back_from_bencher(arms: list[Arm]) -> None:
     arm = replace(arms[0], boots=tuple(each for each in arms[0].boots))
@@ -497,7 +495,6 @@ def test_the_number_of_a_test_is_the_median_of_its_primary_metric() -> None:
     assert "author" not in json.dumps(found).replace("author_date", "")
 
 
-@settings(max_examples=40)
 @given(some_arms())
 def test_kcidb_takes_any_arm(arms: list[Arm]) -> None:
     text = format_kcidb(

@@ -161,6 +161,7 @@ def test_a_form_is_small_and_plain(running: Running) -> None:
 
 def test_a_body_that_drips_is_given_up(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(bodies, "_DRAIN_SECONDS", 0.5)
     run = run_of(boots=1, cases=1)
 
     def drip() -> Iterator[bytes]:

@@ -375,7 +375,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_what_the_check_lets_through_can_be_stored_and_read(document: Any) -> None:
     """And what it does not can be shown all the same."""
     try:

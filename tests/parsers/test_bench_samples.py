@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cliffwatch.parsers.bench.kinds import KINDS
@@ -67,13 +67,11 @@ def test_the_values_of_all_samples_are_those_that_were_looked_at() -> None:
     assert_golden("bench-6.12-tcg.json", json.dumps(rows, indent=1) + "\n")
 
 
-@settings(max_examples=300)
 @given(text=st.text(), stderr=st.text())
 def test_no_text_raises(text: str, stderr: str) -> None:
     parse_any(text, stderr=stderr)
 
 
-@settings(max_examples=300)
 @given(data=st.data())
 def test_no_damage_to_a_real_output_raises(data: st.DataObject) -> None:
     raw = data.draw(st.sampled_from(OUTPUTS)).read_bytes()

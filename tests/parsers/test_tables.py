@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cliffwatch.failure import Failure
@@ -153,7 +153,6 @@ def test_headers_of_others_are_not_taken_for_ours() -> None:
     assert "appears twice" in read_csv_table(f"{HEADER},value\n{ROW},6\n").problems[0].reason
 
 
-@settings(max_examples=60)
 @given(st.binary(max_size=300), st.integers(0, 400))
 def test_any_bytes_in_a_table_are_problems_at_worst(noise: bytes, place: int) -> None:
     whole = f"{HEADER},readings,about\n{ROW},[1],{{}}\n{ROW},,\n".encode()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch.stats.history.culprits.question import Pair, PairResult, Question, RowStep, SearchResult
@@ -93,7 +93,6 @@ def ends_of(draw: st.DrawFn, graph: Graph) -> tuple[str, str, list[str]]:
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None)
 def test_the_planted_commit_is_named_wherever_it_is(data: st.DataObject) -> None:
     graph = data.draw(histories(most_parents=3))
     good, bad, between = ends_of(data.draw, graph)
@@ -112,7 +111,6 @@ def test_the_planted_commit_is_named_wherever_it_is(data: st.DataObject) -> None
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None)
 def test_skips_leave_a_set_with_the_planted_commit_in_it(data: st.DataObject) -> None:
     graph = data.draw(histories())
     good, bad, between = ends_of(data.draw, graph)
@@ -130,7 +128,6 @@ def test_skips_leave_a_set_with_the_planted_commit_in_it(data: st.DataObject) ->
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None)
 def test_whoever_is_named_alone_made_that_change(data: st.DataObject) -> None:
     """Of several planted changes, among them merges that make one themselves and changes that cancel each
     other.
@@ -255,7 +252,6 @@ def test_a_history_of_many_small_steps_ends_and_says_so() -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
 def test_the_next_pair_follows_from_what_is_judged(data: st.DataObject) -> None:
     """As a bisection that was interrupted goes on: nothing judged is asked for again, and the end is the
     same.
@@ -273,7 +269,6 @@ def test_the_next_pair_follows_from_what_is_judged(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
 def test_a_line_runs_along_first_parents_and_keeps_its_start_below_it(data: st.DataObject) -> None:
     graph = data.draw(histories())
     good, bad, _ = ends_of(data.draw, graph)

@@ -101,7 +101,7 @@ def test_what_webhooks_claim_is_asked_of_github(world: World, pull: Any) -> None
     assert world.jobs() == []
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_a_thousand_copies_in_any_order_are_one_measurement(world: World, pull: Any, seed: int) -> None:
     """Redelivered, replayed under other numbers, late and out of order, while the service works on them."""
     drawn = random.Random(seed)
