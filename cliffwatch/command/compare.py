@@ -63,6 +63,11 @@ _MOST_FAILURES = 10
     is_flag=True,
     help="Compare Go benchmarks whatever number of processors (-8) ends their names.",
 )
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Of the address of a private service: file with a token of the scope `read`, readable only by you.",
+)
 @report_options
 def compare(
     base: str,
@@ -70,6 +75,7 @@ def compare(
     less: str | None,
     confirm: tuple[str, str] | None,
     ignore_procs: bool,
+    token_file: Path | None,
     report: ReportOptions,
 ) -> NoReturn:
     """Compare two runs, or any two files of an import format.
@@ -79,10 +85,11 @@ def compare(
     names one of them. One side may be a pipe or standard input (`-`); docs/formats.md has the formats that
     are read, .gz, .xz, .zst and .zip among them.
 
-    The address of a comparison or run on a service prints that report as text, json, commit or markdown.
+    The address of a comparison or run on a service prints that report as text, json, commit or markdown. The
+    token of CLIFFWATCH_TOKEN goes to the service of CLIFFWATCH_URL alone.
     """
     if base.startswith(("http://", "https://")):
-        raise SystemExit(_report_of_address(base, head, report))
+        raise SystemExit(_report_of_address(base, head, token_file, report))
     gc.disable()  # hundreds of thousands of small objects live to the end: a collection only walks them
     shared = refuse_shared_pipe(filter(None, (base, head, less, *(confirm or ()))))
     if shared is not None:
@@ -132,7 +139,9 @@ def _side(name: str) -> Arm:
     return side
 
 
-def _report_of_address(address: str, head: str | None, report: ReportOptions) -> Exit:
+def _report_of_address(
+    address: str, head: str | None, token_file: Path | None, report: ReportOptions
+) -> Exit:
     if head is not None or report.explain is not None or report.fail_on:
         return echo_failure(
             wrong_usage(
@@ -142,7 +151,7 @@ def _report_of_address(address: str, head: str | None, report: ReportOptions) ->
         )
     from cliffwatch.command.service_report import fetch_report  # noqa: PLC0415 - of addresses alone
 
-    text = fetch_report(address, report.format, say=partial(click.echo, err=True))
+    text = fetch_report(address, report.format, token_file=token_file, say=partial(click.echo, err=True))
     return echo_failure(text) if isinstance(text, Failure) else _deliver(text, report)
 
 

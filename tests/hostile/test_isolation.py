@@ -116,7 +116,7 @@ def test_where_another_user_gets_to_the_folders_root_builds_as_that_user(open_fo
 TOKEN = """
 import os, subprocess
 from pathlib import Path
-from cliffwatch_runner.worker.secret import read_token
+from cliffwatch.command.secret import read_token
 token = read_token(None)
 children = subprocess.run(["cat", f"/proc/{os.getpid()}/environ"], check=True, capture_output=True).stdout
 assert b"hunter2" not in Path("/proc/self/environ").read_bytes() + children

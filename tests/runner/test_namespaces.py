@@ -34,7 +34,7 @@ from pathlib import Path
 from cliffwatch_runner import process
 from cliffwatch_runner.sandbox.isolation import choose_guest_sandbox, choose_sandbox
 from cliffwatch_runner.sandbox.namespaces import bubblewrap_refusal
-from cliffwatch_runner.worker.secret import shut_memory
+from cliffwatch.command.secret import shut_memory
 shut_memory()
 print("refusal:", bubblewrap_refusal())
 for sandbox in (choose_sandbox("auto", None), choose_guest_sandbox("auto")):

@@ -19,6 +19,7 @@ from made_documents import made_work
 from service_running import Running
 from worker_jobs import TARGET, do_one, request
 
+from cliffwatch.command.secret import read_token
 from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.upload import result_directory
@@ -30,7 +31,6 @@ from cliffwatch_runner.worker.delivery import redeliver
 from cliffwatch_runner.worker.host import LeasedJob, Worker, WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
-from cliffwatch_runner.worker.secret import read_token
 from cliffwatch_runner.worker.spool import Spool
 
 

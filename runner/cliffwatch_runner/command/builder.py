@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import rich_click as click
 
+from cliffwatch.command.secret import shut_memory
 from cliffwatch.command.terminal import echo_failure, say
 from cliffwatch.failure import Exit, wrong_usage
 from cliffwatch.formats.work import TRUSTS
@@ -15,7 +16,6 @@ from cliffwatch_runner.command.options.values import hours_option
 from cliffwatch_runner.command.worker import clean_environment
 from cliffwatch_runner.sandbox.isolation import find_isolation_gap
 from cliffwatch_runner.worker.builder.serving import BuilderPlace, serve_one_job
-from cliffwatch_runner.worker.secret import shut_memory
 
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 

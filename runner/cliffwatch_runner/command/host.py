@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import rich_click as click
 
+from cliffwatch.command.secret import read_token
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner.command.options.measuring import modes_option
@@ -26,7 +27,6 @@ from cliffwatch_runner.worker.installation.steps import (
     steps_before_removal,
     steps_to_install,
 )
-from cliffwatch_runner.worker.secret import read_token
 
 _LONGEST_JOB = 241 * 3600.0
 _HERE = Path("/")

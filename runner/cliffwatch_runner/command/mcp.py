@@ -4,11 +4,11 @@ from pathlib import Path
 
 import rich_click as click
 
+from cliffwatch.command.secret import read_token
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.questions.service_reader import TOOLS, ServiceReader
 from cliffwatch_runner.upload.client import Client, Patience
-from cliffwatch_runner.worker.secret import read_token
 
 _INSTRUCTIONS = """Cliffwatch measures the Linux BPF subsystem.
 

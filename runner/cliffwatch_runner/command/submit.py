@@ -14,6 +14,7 @@ import rich_click as click
 from rich.console import Console
 
 from cliffwatch.command import terminal
+from cliffwatch.command.secret import read_token
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases, text_lines
 from cliffwatch.comparing.attribution.documents import functions_of_document
@@ -36,7 +37,6 @@ from cliffwatch_runner.command.submitted_ends import resolve_commit, resolve_end
 from cliffwatch_runner.upload.answers import Events, Job, JobQueue, MadeRequest
 from cliffwatch_runner.upload.client import Answered, Client, Reply
 from cliffwatch_runner.upload.setup_files import LocalSetup, collect_setup
-from cliffwatch_runner.worker.secret import read_token
 
 _LOOK_EVERY = 2.0
 P = TypeVar("P", bound=Part)

@@ -6,10 +6,10 @@ from typing import NoReturn
 import rich_click as click
 
 from cliffwatch.command import terminal
+from cliffwatch.command.secret import read_token
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner.command.uploading import upload_folder
-from cliffwatch_runner.worker.secret import read_token
 
 
 @click.command()

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from cliffwatch.command.secret import read_token
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch_runner.command.failures import print_failures
 from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
-from cliffwatch_runner.worker.secret import read_token
 
 
 def upload_token(url: str | None) -> str | Failure | None:

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import rich_click as click
 
+from cliffwatch.command.secret import read_token, shut_memory
 from cliffwatch.command.terminal import echo_failure, say
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.values import FreeJson
@@ -32,7 +33,6 @@ from cliffwatch_runner.worker.fitness import fitness_check
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.limits import JobLimits
 from cliffwatch_runner.worker.loop import work
-from cliffwatch_runner.worker.secret import read_token, shut_memory
 from cliffwatch_runner.worker.spool import Spool
 
 _FOR_CHILDREN = (

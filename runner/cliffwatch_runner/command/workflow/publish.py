@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import rich_click as click
 
+from cliffwatch.command.secret import read_token
 from cliffwatch.failure import Exit, Failure
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.pull_request.comment import sticky_comment
@@ -32,7 +33,6 @@ from cliffwatch_runner.ci.reported_state import build_state
 from cliffwatch_runner.ci.workflow_run import NotPublished, WorkflowRun, read_workflow_run
 from cliffwatch_runner.upload.client import Client
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
-from cliffwatch_runner.worker.secret import read_token
 
 _event_option = click.option(
     "--event",

@@ -26,7 +26,7 @@ from cliffwatch_service.access.tokens import (
     refuse_unless,
 )
 from cliffwatch_service.http.addresses import address_of
-from cliffwatch_service.http.context import Service, ServiceHere, check_rate, operation_of
+from cliffwatch_service.http.context import Service, ServiceHere, caller_of_request, check_rate, operation_of
 from cliffwatch_service.http.logging import name_in_log
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
@@ -105,9 +105,14 @@ def end(response: Response, service: Service, visitor: Visitor) -> None:
 def visitor_of(request: Request, service: ServiceHere) -> Visitor:
     """Returns the visitor of a request. Raises Refusal for too many requests.
 
-    An expired or forged cookie, or one of a revoked token, counts as no cookie.
+    An expired or forged cookie, or one of a revoked token, counts as no cookie. Programs read pages with a
+    token in the header; they cannot write: their forms have no session.
     """
     visitor = _find_visitor(request, service)
+    if visitor is None and request.method == "GET" and _has_token(request):
+        visitor = Visitor(caller_of_request(request, service))
+        request.state.visitor = visitor
+        return visitor
     if visitor is None:
         visitor = Visitor(PUBLIC if service.settings.public_reading else NOBODY)
     else:
@@ -115,6 +120,11 @@ def visitor_of(request: Request, service: ServiceHere) -> Visitor:
     request.state.visitor = visitor
     check_rate(service, visitor.caller, address_of(request.scope))
     return visitor
+
+
+def _has_token(request: Request) -> bool:
+    """True for a bearer token. A proxy's own password is not ours to judge."""
+    return request.headers.get("authorization", "").lower().startswith("bearer ")
 
 
 def _find_visitor(request: Request, service: Service) -> Visitor | None:

@@ -1,13 +1,15 @@
-"""The worker's token: read once and kept in this process only."""
+"""The token for a service: read once and kept in this process only."""
 
 import ctypes
 import os
 import stat
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cliffwatch.failure import Failure, wrong_usage
 
 VARIABLE, FILE_VARIABLE = "CLIFFWATCH_TOKEN", "CLIFFWATCH_TOKEN_FILE"
+URL_VARIABLE = "CLIFFWATCH_URL"
 _SEEN_BY_BUILDS = (Path("/usr"), Path("/etc"))
 _PR_SET_DUMPABLE = 4
 
@@ -36,6 +38,24 @@ def read_token(file: Path | None, *, seen_by_builds: tuple[Path, ...] = ()) -> s
     if any(folder in path.parents for folder in (*_SEEN_BY_BUILDS, *seen_by_builds)):
         return wrong_usage(f"builds can see {file}", "move it out of /usr, /etc and the cache")
     return text or wrong_usage(f"{file} is empty", "write the token into it")
+
+
+def read_token_for(address: str, file: Path | None) -> str | Failure | None:
+    """Reads the token for an address that somebody may have sent: one of `file`, or of the environment if the
+    address is of the service that CLIFFWATCH_URL names.
+
+    None without a token, which a public service does not need.
+    """
+    if file is not None:
+        return read_token(file)
+    configured = VARIABLE in os.environ or FILE_VARIABLE in os.environ
+    ours = _origin(os.environ.get(URL_VARIABLE, "")) == _origin(address)
+    return read_token(None) if configured and ours else None
+
+
+def _origin(address: str) -> tuple[str, str]:
+    parts = urlsplit(address)
+    return parts.scheme.lower(), parts.netloc.lower()
 
 
 def _token_of_environment() -> str | None:
