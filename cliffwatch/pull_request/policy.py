@@ -9,7 +9,7 @@ Every key is optional. A repository without the file gets the defaults:
     profile = "smoke"                   # smoke, standard or full
     boots = "auto"                      # boots per kernel: a number from 1 to 999, auto, staged or careful
     bench-from = "head"                 # whose bench measures both kernels: base or head
-    notable = 0.5                       # threshold in per cent; without it, each mode has its own
+    threshold = 0.5                     # smallest reported change in per cent; else each mode has its own
     fail-on = []                        # verdicts that make the check fail: regression, failed, inconclusive
     follow = ["bpf-next", "for-next/*"] # branches whose pushes are measured; without it, see `Policy.follows`
 
@@ -91,7 +91,7 @@ _KEYS = (
     "profile",
     "boots",
     "bench-from",
-    "notable",
+    "threshold",
     "fail-on",
     "follow",
     "target",
@@ -211,7 +211,7 @@ def _policy(reader: PolicyReader, content: Mapping[str, object], default: Policy
         profile=reader.one_of(content, PROFILES, ("profile",)),
         boots=_boots(reader, content.get("boots", DEFAULT_BOOTS)),
         bench_from=reader.one_of(content, _BENCH_FROM, ("bench-from",)),
-        notable=_notable(reader, content.get("notable")),
+        notable=_notable(reader, content.get("threshold")),
         fail_on=reader.several_of(content, _FAIL_ON, (), ("fail-on",)),
         targets=_targets(reader, content),
         follow=reader.names(content, ("follow",)),
@@ -238,8 +238,8 @@ def _notable(reader: PolicyReader, value: Any) -> float | None:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100:
         return value / 100
     reader.refuse(
-        ("notable",),
-        f"'notable' is {shorten_value(value)}; give a number of per cent from 0 to 100, such as 0.5",
+        ("threshold",),
+        f"'threshold' is {shorten_value(value)}; give a number of per cent from 0 to 100, such as 0.5",
     )
     return None
 

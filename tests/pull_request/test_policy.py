@@ -15,7 +15,7 @@ suites = ["local-storage", "ringbuf"]
 profile = "standard"
 boots = 21
 bench-from = "base"
-notable = 0.5
+threshold = 0.5
 fail-on = ["regression", "failed"]
 follow = ["bpf-next", "for-next/*"]
 
@@ -117,9 +117,9 @@ def test_who_is_trusted() -> None:
         ("boots = 0", 1, "1 to 999"),
         ("boots = true", 1, "1 to 999"),
         ("boots = {}", 1, "1 to 999"),
-        ("notable = -1", 1, "per cent"),
-        ("notable = nan", 1, "per cent"),
-        ("notable = true", 1, "per cent"),
+        ("threshold = -1", 1, "per cent"),
+        ("threshold = nan", 1, "per cent"),
+        ("threshold = true", 1, "per cent"),
         ('fail-on = ["everything"]', 1, "regression, failed, inconclusive"),
         ('fail-on = "regression"', 1, "must be a list"),
         ('follow = ["a b"]', 1, "pattern of a branch"),

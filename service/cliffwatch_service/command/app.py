@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from threading import Lock
 
 from fastapi import Depends, FastAPI, Request
 from starlette.middleware.gzip import GZipMiddleware
@@ -84,12 +85,13 @@ def create_app(service: Service, large: LargeWork) -> FastAPI:
     )
     app.add_middleware(Heads, refused=_refused)
     app.add_middleware(RequestLog, now=service.now)
-    described = app.openapi
+    described, making = app.openapi, Lock()
 
     def openapi() -> FreeJson:
-        if app.openapi_schema is None:
-            complete(described())
-        return described()
+        with making:
+            if app.openapi_schema is None:
+                complete(described())
+            return described()
 
     app.openapi = openapi  # type: ignore[method-assign]
     return app

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
+from threading import Thread
 from typing import Any, NoReturn
 
 import anyio.to_thread
@@ -102,9 +103,12 @@ def _serve(settings: Settings, database: Postgres, taken: tuple[socket.socket, .
             rates=Rates(settings.requests_per_minute),
             session_key=session_key(settings),
         )
-        config = server_config(create_app(service, large), settings)
+        app = create_app(service, large)
+        config = server_config(app, settings)
         make_collections_rare()
         sys.setswitchinterval(_SWITCH_SECONDS)
+        # Seconds of work, which neither the first request for the description nor the start should wait for.
+        Thread(target=app.openapi, name="description", daemon=True).start()
         with task_process(settings, database.url) if tasks else nullcontext():
             asyncio.run(
                 _AnnouncingServer(config, database.where, settings.connections + _BESIDE_THE_DATABASE).serve(
