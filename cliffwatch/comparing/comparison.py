@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
@@ -76,7 +77,24 @@ class Comparison(ComparisonRow, frozen=True, kw_only=True):
         return self.explained()
 
 
-def size_of(row: ComparisonRow) -> float:
+class ChangedRow(Protocol):
+    """A row of a comparison, or a change that a regression report keeps."""
+
+    @property
+    def unit(self) -> str: ...
+    @property
+    def verdict(self) -> Verdict: ...
+    @property
+    def base(self) -> float | None: ...
+    @property
+    def head(self) -> float | None: ...
+    @property
+    def change(self) -> float | None: ...
+    @property
+    def mode(self) -> Mode | None: ...
+
+
+def size_of(row: ChangedRow) -> float:
     """Size of a change: infinite for a change without a percentage, 0 for no change."""
     if row.change is None:
         return math.inf if row.verdict in CHANGES else 0.0

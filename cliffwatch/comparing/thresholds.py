@@ -120,7 +120,7 @@ class Method:
         return replace(self, stages=None)
 
     def interval_level(self, assume: Assume) -> float | None:
-        """None for counted values: their interval is the repeatability band."""
+        """None for counted values: their interval is run-to-run noise."""
         return None if assume == "exact" else 1 - self.alpha
 
 

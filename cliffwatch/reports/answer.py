@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from cliffwatch.comparing.attribution.blocks import of_row
 from cliffwatch.comparing.attribution.cause import name_causes
-from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES, ComparisonSet, size_of
+from cliffwatch.comparing.comparison import (
+    BETWEEN_MEASUREMENTS,
+    CHANGES,
+    ChangedRow,
+    ComparisonSet,
+    size_of,
+)
 from cliffwatch.comparing.ordering import CHANGED, COUNTED, detectable
 from cliffwatch.counting import count_noun
-from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.parsers.per_operation import nanoseconds
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
 from cliffwatch.reports.several.across import Across, Target, across, others_unchanged
@@ -184,24 +188,23 @@ def count_rows(rows: Sequence[Across], verdict: str) -> str:
     return f"{len(rows):,} {word_of([cell for row in rows for cell in row.cells if cell], verdict)}"
 
 
-_TIMES = {"regression": "slower", "improvement": "faster"}
-_OTHERS = {"regression": "worse", "improvement": "better", "disagree": "with opposite changes"}
-
-
-def word_of(cells: Sequence[ComparisonRow], verdict: str) -> str:
-    """Names a verdict: `slower` if all rows are times, rates or instructions, else `worse`."""
-    timed = all(nanoseconds(1.0, cell.unit) is not None for cell in cells if cell.verdict == verdict)
-    return (_TIMES if timed and verdict in _TIMES else _OTHERS).get(verdict, verdict)
+def word_of(cells: Sequence[ChangedRow], verdict: str) -> str:
+    """Names a verdict of rows: `slower`, or `worse` if not all rows with it are times or rates."""
+    return figures.verdict_in_words(verdict, (cell.unit for cell in cells if cell.verdict == verdict))
 
 
 def _range(rows: Sequence[Across], verdict: str) -> str:
-    """Returns the size of the largest change: ` (up to 5.2 % more instructions)`."""
-    cells = [cell for row in rows for cell in row.cells if cell and cell.verdict == verdict]
+    return size_range([cell for row in rows for cell in row.cells if cell], verdict)
+
+
+def size_range(cells: Sequence[ChangedRow], verdict: str) -> str:
+    """Returns the size of the largest change of a verdict: ` (up to 5.2 % more instructions)`."""
+    cells = [cell for cell in cells if cell.verdict == verdict]
     if not cells:
         return ""
     largest = max(cells, key=size_of)
     if largest.change is None:
-        size = figures.step(largest)
+        size = figures.step_words(largest.base, largest.head, largest.unit)
     elif verdict == "changed":
         size = figures.brief_size(largest.change)
     else:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from cliffwatch.comparing import ordering
 from cliffwatch.comparing.comparison import CHANGES, DECIDED, LESS_LOOP
@@ -91,6 +91,11 @@ def step(row: ComparisonRow) -> str:
     return " -> ".join("-" if number is None else f"{number:.4g}" for number in (row.base, row.head))
 
 
+def step_words(base: float | None, head: float | None, unit: str) -> str:
+    """Says a change from or to zero in a sentence: `0 to 2 B/op`."""
+    return f"{' to '.join('-' if number is None else f'{number:.4g}' for number in (base, head))} {unit}"
+
+
 def marked_change(row: ComparisonRow) -> str:
     """Returns the change of a decided row, else the sign of its verdict.
 
@@ -102,6 +107,21 @@ def marked_change(row: ComparisonRow) -> str:
 def mark_verdict(verdict: Verdict) -> str:
     """Returns a verdict with its sign: `▲ regression`, `? inconclusive`. `unchanged` has no sign."""
     return f"{SIGNS[verdict]} {verdict}".strip()
+
+
+_TIMES = {"regression": "slower", "improvement": "faster"}
+_OTHERS = {"regression": "worse", "improvement": "better", "disagree": "with opposite changes"}
+
+
+def verdict_in_words(verdict: str, units: Iterable[str]) -> str:
+    """Names a verdict: `slower` if all units are of times, rates or instructions, else `worse`."""
+    timed = verdict in _TIMES and all(nanoseconds(1.0, unit) is not None for unit in units)
+    return (_TIMES if timed else _OTHERS).get(verdict, verdict)
+
+
+def mark_row(row: ComparisonRow) -> str:
+    """Returns a row's verdict in words, with its sign: `▲ slower`."""
+    return f"{SIGNS[row.verdict]} {verdict_in_words(row.verdict, [row.unit])}".strip()
 
 
 def verdict_word(row: ComparisonRow) -> str:

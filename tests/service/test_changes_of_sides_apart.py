@@ -46,7 +46,10 @@ def test_every_door_says_so(running: Running, *, apart: bool) -> None:
         news=news, changes=changes, tree=None, page="https://cliffwatch.example.org/regressions/1"
     )
     said = json.loads(body_of(whole))
-    assert headline(news).endswith(f"worse in 1 case {BETWEEN}" if apart else "worse in 1 case")
+    slower = "1 slower (49.9 % more time)"
+    assert headline(news).endswith(f"{slower} {BETWEEN}" if apart else slower)
+    assert said["sentence"] == f"a regression was measured{'; the host may have made it' if apart else ''}."
+    assert running.get(f"/reports/{report.digest}")["summary"] == news.summary
     assert (BETWEEN in " ".join(mail_text(whole).split())) == apart
     assert (said["report"]["apart"], said["changes"][0]["apart"]) == (apart, apart)
     answer = running.get("/answer", commit=commit_of("r1"))

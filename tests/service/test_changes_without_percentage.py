@@ -113,8 +113,8 @@ def test_news_say_the_values(running: Running) -> None:
         (news,) = outbox.list_newest_news(connection, suite=None, branch=None, limit=5)
         (report,) = list_reports(connection, ReportsWanted(limit=1))
         (change,) = stored_changes.changes_of_report(connection, report.id)
-    assert (news.worst, news.step) == (None, WORDS)
-    assert headline(news) == f"bpf: r1: worse in 1 case, from {WORDS}"
+    assert (news.worst, news.summary) == (None, f"1 worse ({WORDS})")
+    assert headline(news) == f"bpf: r1: 1 worse ({WORDS})"
     assert change_words(change) == WORDS
     mail = mail_text(
         NewsContent(
@@ -124,7 +124,7 @@ def test_news_say_the_values(running: Running) -> None:
     assert f"{WORDS}  local-storage-create/local-storage-create" in mail
     (listed,) = json.loads(body_of(NewsContent(news=news, changes=[change], tree=None, page="")))["changes"]
     assert (listed["change"], listed["base_value"], listed["head_value"]) == (None, 0, 2)
-    assert (tally([change]).worst, tally([change]).worse_step) == (None, WORDS)
+    assert (tally([change]).worst, tally([change]).words) == (None, f"1 worse ({WORDS})")
 
 
 def row(base: float, head: float, verdict: str, change: float | None) -> ComparisonRow:

@@ -60,7 +60,7 @@ def test_a_row_says_its_metric_unit_direction_and_values() -> None:
     line = shown(Column())
     assert line.measure == "lookups in M ops/s, higher is better"
     (cell,) = line.cells
-    assert cell.text == "▲ -7.34 % worse"
+    assert cell.text == "▲ -7.34 % slower"
     assert cell.small == "6.593 → 6.109; -7.44 .. -7.24 %; n 8"
 
 
@@ -94,7 +94,7 @@ def test_each_row_is_drawn_over_its_own_threshold() -> None:
     ("stored", "words"),
     [
         ({"threshold": 0.01, "interval_level": 0.99}, "99 % interval"),
-        ({"threshold": 0.002, "interval_level": None}, "repeatability band"),
+        ({"threshold": 0.002, "interval_level": None}, "run-to-run noise"),
     ],
 )
 def test_bounds_are_called_what_they_are(stored: dict[str, Any], words: str) -> None:
@@ -107,7 +107,7 @@ def test_where_a_column_has_both_kinds_of_bounds_each_row_says_its_own() -> None
         0.99,
         None,
     )
-    assert "(repeatability band)" in shown(Column(mixed=True), **counted).cells[0].small
+    assert "(run-to-run noise)" in shown(Column(mixed=True), **counted).cells[0].small
     assert "(99 % interval)" in shown(Column(mixed=True), **noisy).cells[0].small
 
 
@@ -156,8 +156,10 @@ def test_a_report_counts_worse_and_better_apart_and_no_throughput_beside_its_lat
             change("hits-latency", 0.8, "regression", "superseded"),
         ]
     )
-    assert (counts.worse, counts.worst, counts.better, counts.best, counts.derived) == (2, 0.05, 1, 0.03, 1)
+    assert counts.words == "2 slower (up to 5.0 % more instructions), 1 faster (3.0 % fewer instructions)"
+    assert (counts.worse, counts.worst, counts.derived) == (2, 0.05, 1)
 
 
 def test_changes_of_nothing_that_decides_are_counted_all_the_same() -> None:
-    assert tally([change("hits-throughput", -0.07, "regression")]).worse == 1
+    alone = tally([change("hits-throughput", -0.07, "regression")])
+    assert (alone.worse, alone.words) == (1, "1 slower (7.0 % less)")

@@ -1189,15 +1189,15 @@ CREATE TABLE news (
     suites text[] NOT NULL,
     fix text,
     apart boolean NOT NULL DEFAULT false,
-    step text
+    summary text NOT NULL
 );
 COMMENT ON TABLE news IS 'what there was to say of a regression report, stored with what it is about';
 COMMENT ON COLUMN news.written IS 'later than `at` where the report was there before its news were';
 COMMENT ON COLUMN news.worst IS 'the largest change for the worse, as a fraction';
 COMMENT ON COLUMN news.named IS 'whether the culprit is one commit, which is head';
 COMMENT ON COLUMN news.apart IS 'some of the regressions are differences between two measurements';
-COMMENT ON COLUMN news.step IS
-    'the first of the regressions that have no percentage, in words (0 to 2 B/op); null where all have one';
+COMMENT ON COLUMN news.summary IS
+    'what got worse and better, in words: 5 slower (up to 5.2 % more instructions)';
 CREATE INDEX news_of_report ON news (report_id, id);
 CREATE INDEX news_at ON news (at DESC, id DESC);
 

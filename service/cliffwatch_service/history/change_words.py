@@ -23,12 +23,6 @@ class Sized(Protocol):
 
 def change_words(change: Sized) -> str:
     """Returns `+4.91 %`, or `0 to 2 B/op` for a change without a percentage."""
-    return figures.percent(change.size) if change.size is not None else step_words(change)
-
-
-def step_words(change: Sized) -> str:
-    """Returns the values of both sides: `0 to 2 B/op`."""
-    values = " to ".join(
-        "-" if value is None else f"{value:.4g}" for value in (change.base_value, change.head_value)
-    )
-    return f"{values} {change.unit}"
+    if change.size is not None:
+        return figures.percent(change.size)
+    return figures.step_words(change.base_value, change.head_value, change.unit)

@@ -7,31 +7,59 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.samples import CaseKey, MetricTraits
-from cliffwatch_service.history.change_words import step_words
+from cliffwatch.comparing.comparison import BETWEEN_MEASUREMENTS, CHANGES
+from cliffwatch.formats.verdicts import Verdict
+from cliffwatch.reports.answer import size_range, word_of
+from cliffwatch.samples import CaseKey, MetricTraits, Mode
 from cliffwatch_service.store.history.changes import ChangeRow
+
+
+@dataclass(frozen=True, slots=True)
+class TallyPart:
+    """The changes of one kind."""
+
+    kind: Verdict
+    count: int
+    """Number of series."""
+    words: str
+    """`5 slower (up to 5.2 % more instructions)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """How many series of a report got worse and better, and by how much."""
 
-    worse: int
-    """Number of regressions."""
+    parts: Sequence[TallyPart]
+    """Regressions, improvements, then changes without a known better direction. Empty if none stands."""
     worst: float | None
     """Largest regression, a positive fraction; None if no regression has a percentage."""
-    worse_step: str | None
-    """First regression without a percentage, in words (`0 to 2 B/op`); None if all have one."""
-    better: int
-    """Number of improvements."""
-    best: float | None
-    """Largest improvement, a positive fraction; None if no improvement has a percentage."""
-    better_step: str | None
-    """First improvement without a percentage, in words; None if all have one."""
     derived: int
     """Changes of metrics that follow from others; counted only here."""
-    changed: int = 0
-    """Changes of metrics without a known better direction."""
+
+    @property
+    def worse(self) -> int:
+        """Number of regressions."""
+        return sum(part.count for part in self.parts if part.kind == "regression")
+
+    @property
+    def words(self) -> str:
+        """What the report is about, as pages, news and the API say it."""
+        return ", ".join(part.words for part in self.parts) or NO_CHANGE
+
+
+NO_CHANGE = "no change stands"
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """A change as a row of an answer."""
+
+    verdict: Verdict
+    change: float | None
+    unit: str
+    mode: Mode
+    base: float | None
+    head: float | None
 
 
 def standing_changes(changes: Sequence[ChangeRow]) -> list[ChangeRow]:
@@ -48,26 +76,25 @@ def tally(changes: Sequence[ChangeRow]) -> Tally:
     """Counts the standing changes of a report. If no change is of a primary metric, all count."""
     standing = standing_changes(changes)
     counted = primary_changes(standing)
-    worse = [change for change in counted if change.kind == "regression"]
-    better = [change for change in counted if change.kind == "improvement"]
+    worse = [change.size for change in counted if change.kind == "regression" and change.size is not None]
     return Tally(
-        worse=len(worse),
-        worst=_largest(worse),
-        worse_step=_first_step(worse),
-        better=len(better),
-        best=_largest(better),
-        better_step=_first_step(better),
+        parts=[
+            _part(kind, same)
+            for kind in CHANGES
+            if (same := [change for change in counted if change.kind == kind])
+        ],
+        worst=max(map(abs, worse), default=None),
         derived=len(standing) - len(counted),
-        changed=sum(change.kind == "changed" for change in counted),
     )
 
 
-def _largest(changes: Sequence[ChangeRow]) -> float | None:
-    return max((abs(change.size) for change in changes if change.size is not None), default=None)
-
-
-def _first_step(changes: Sequence[ChangeRow]) -> str | None:
-    return next((step_words(change) for change in changes if change.size is None), None)
+def _part(kind: Verdict, changes: Sequence[ChangeRow]) -> TallyPart:
+    rows = [
+        _Changed(kind, each.size, each.unit, each.mode, each.base_value, each.head_value) for each in changes
+    ]
+    between = f" {BETWEEN_MEASUREMENTS}" if any(change.apart for change in changes) else ""
+    words = f"{len(rows):,} {word_of(rows, kind)}{size_range(rows, kind)}{between}"
+    return TallyPart(kind, len(rows), words)
 
 
 def largest_changes(changes: Sequence[ChangeRow], most: int) -> list[ChangeRow]:
@@ -85,7 +112,7 @@ def primary_changes(changes: Sequence[ChangeRow]) -> list[ChangeRow]:
 
 
 def is_counted(change: ChangeRow) -> bool:
-    """Whether the values of a change's series are counted. Its bounds are then a repeatability band."""
+    """Whether the values of a change's series are counted. Its interval is then run-to-run noise."""
     return _traits(change).assume == "exact"
 
 

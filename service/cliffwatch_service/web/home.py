@@ -10,7 +10,6 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from psycopg import Connection
 
-from cliffwatch.comparing.comparison import VERDICTS
 from cliffwatch.comparing.ordering import Standing, standing
 from cliffwatch_service.compare.naming import find_revision
 from cliffwatch_service.history.report_summary import largest_changes, tally
@@ -30,6 +29,7 @@ from cliffwatch_service.store.work import hosts, queue
 from cliffwatch_service.web.history.pictures import draw_sparks
 from cliffwatch_service.web.layout.render import page
 from cliffwatch_service.web.layout.session import ReaderHere
+from cliffwatch_service.web.layout.wording import verdict_words
 
 CELLS = 30
 """Number of revisions in a branch's strip."""
@@ -148,10 +148,7 @@ def _cell(revision: StripRow, compared: StripRow | None) -> StripCell:
         return StripCell(commit, None, "none", "", f"{commit[:12]} {subject}: not compared")
     counts = compared.counts
     kind, sign = _STANDINGS[standing(counts)]
-    words = (
-        ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts.get(verdict))
-        or "nothing compared"
-    )
+    words = verdict_words(counts) or "nothing compared"
     return StripCell(commit, compared.base, kind, sign, f"{commit[:12]} {subject}: {words}")
 
 

@@ -47,7 +47,7 @@ def test_what_is_open_runs_and_is_offline_is_on_the_home_page(opened: Any) -> No
     assert page.locator("a[href='/runs']", has_text="more").inner_text() == "89 more"
     assert "amd-rome (walltime): 2 jobs wait and no host of this platform is online" in text
     assert (
-        "bpf: Check the owner of a local storage element\n▲ 16 worse by up to 5.74 % on amd-rome,"
+        "bpf: Check the owner of a local storage element\n▲ 16 slower (up to 5.7 % more time) on amd-rome,"
         " intel-skylake" in text
     )
     assert "330edbeb32f7 … a88952a2bc36 on emulator-1" in text

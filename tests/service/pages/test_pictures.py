@@ -33,7 +33,7 @@ def test_a_regression_shows_its_step_and_its_other_cases(opened: Any, demonstrat
         leading.locator("title")
         .first.text_content()
         .startswith(
-            "local-storage-cache-seq-get nr_maps=16: ▲ +5.74 % worse (+5.23 % .. +6.33 % 95 % interval)"
+            "local-storage-cache-seq-get nr_maps=16: ▲ +5.74 % slower (+5.23 % .. +6.33 % 95 % interval)"
         )
     )
     assert "The step lies between" in str(leading.locator("desc").text_content())

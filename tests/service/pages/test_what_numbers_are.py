@@ -27,7 +27,7 @@ def test_the_compare_page_says_what_bounds_are_on_every_target(demonstration: An
     text = text_of(demonstration, f"/compare/{COMPARISON}")
     footer = text[text.rindex("amd-rome walltime:") :]
     assert footer.startswith(
-        "amd-rome walltime: 95 % or 90 % interval; emulated-x86-64 icount: repeatability band; intel-skylake"
+        "amd-rome walltime: 95 % or 90 % interval; emulated-x86-64 icount: run-to-run noise; intel-skylake"
         " walltime: 95 % or 90 % interval"
     )
     assert "noise floor" not in text
@@ -45,12 +45,12 @@ def test_a_history_says_of_which_level_its_intervals_are(demonstration: Any) -> 
 def test_the_inbox_tells_worse_from_better_and_counts_each_case_once(demonstration: Any) -> None:
     text = text_of(demonstration, "/regressions")
     assert (
-        "▲ 12 worse by up to 7.93 % , ▼ 8 better by up to 2.41 % on amd-rome, emulated-x86-64, intel-skylake"
-        in text
+        "▲ 12 slower (up to 7.9 % more instructions) , ▼ 8 faster (up to 2.4 % less time) on amd-rome, emulated-x86-64,"
+        " intel-skylake" in text
     )
     assert "series on" not in text
     assert "hits-throughput" not in text
-    assert "▲ +7.93 % worse (+7.91 % .. +7.95 % repeatability band ) bpf-hashmap-lookup" in text
+    assert "▲ +7.93 % slower (+7.91 % .. +7.95 % run-to-run noise ) bpf-hashmap-lookup" in text
 
 
 def test_confirmed_is_said_of_changes_alone(demonstration: Any) -> None:

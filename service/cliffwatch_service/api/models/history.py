@@ -134,6 +134,7 @@ class ReportFacts(Answer):
     """The changes of one culprit.
 
     - `largest`: the largest change, as a fraction.
+    - `summary`: what got worse and better, in words.
     - `merged_into`: report that this one was merged into, because its range contains that report's culprit.
     """
 
@@ -147,6 +148,7 @@ class ReportFacts(Answer):
     subject: str | None
     author: str | None
     largest: float | None
+    summary: str
     platforms: list[str] | None
     merged_into: str | None
 
@@ -161,14 +163,14 @@ class ReportNews(Answer):
     """News of a report.
 
     - `worst`: the largest regression as a fraction; null if none has a percentage.
-    - `step`: the first regression without a percentage, in words; null if there is none.
+    - `summary`: what got worse and better, in words.
     """
 
     kind: Literal["new", "more cases", "culprit", "fixed", "closed", "reopened"]
     at: datetime
     cases: int
     worst: float | None
-    step: str | None
+    summary: str
 
 
 class ReportWhole(ReportFacts):

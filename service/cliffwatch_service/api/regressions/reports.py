@@ -1,5 +1,6 @@
 """Endpoints for changes and regression reports, their triage and their quality."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
@@ -13,6 +14,7 @@ from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.news import PlantedStep
 from cliffwatch_service.compare.causes import functions_between
 from cliffwatch_service.history.quality import ReportQuality, quality
+from cliffwatch_service.history.report_summary import tally
 from cliffwatch_service.history.triage import OPEN, find_report, triage
 from cliffwatch_service.http.context import PREFIX, Allowed, Cursor, Limit, ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, moment, read_cursor
@@ -88,11 +90,16 @@ def list_reports(
     wanted = ReportsWanted(states=state or OPEN, at=at, number=number, limit=limit + 1)
     with service.transaction() as connection:
         rows = reports.list_reports(connection, wanted)
-    return answer(request, page(rows, limit, lambda row: cursor_of(row.opened, row.id), _report))
+        changes = stored_changes.changes_of_reports(connection, [row.digest for row in rows[:limit]])
+
+    def listed(row: ReportRow) -> Report:
+        return _report(row, changes[row.digest])
+
+    return answer(request, page(rows, limit, lambda row: cursor_of(row.opened, row.id), listed))
 
 
-def _report(row: ReportRow) -> Report:
-    return take(Report, row, report=row.digest)
+def _report(row: ReportRow, changes: Sequence[ChangeRow]) -> Report:
+    return take(Report, row, report=row.digest, summary=tally(changes).words)
 
 
 @router.get(
@@ -144,7 +151,7 @@ def read_report(report: ReportId, request: Request, service: ServiceHere, _: All
         fix, news = fixes.fix_of(connection, row.id), outbox.news_of(connection, row.id)
         functions = functions_between(connection, row.base, row.head)
     whole = {
-        **dict(_report(row)),
+        **dict(_report(row, changes)),
         "changes": [_change(each) for each in changes],
         "functions": [as_json(each) for each in functions],
         "triage": entries,
@@ -170,4 +177,5 @@ def triage_report(
             now=service.now(),
         )
         row = find_report(connection, report)
-    return answer(request, _report(row))
+        changes = stored_changes.changes_of_report(connection, row.id)
+    return answer(request, _report(row, changes))

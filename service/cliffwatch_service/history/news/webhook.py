@@ -47,7 +47,7 @@ def body_of(whole: NewsContent) -> bytes:
                 "fix": news.fix,
                 "cases": news.cases,
                 "worst": news.worst,
-                "step": news.step,
+                "summary": news.summary,
                 "apart": news.apart,
                 "platforms": news.platforms,
                 "suites": news.suites,

@@ -18,9 +18,10 @@ BETWEEN = f" {BETWEEN_MEASUREMENTS}"
 """Follows a difference between sides that were measured separately, not in turns."""
 
 _MOST_SHOWN = 10
+_BEGINNINGS = ("new", "more cases", "culprit")
 _WHAT: Mapping[NewsKind, str] = {
     "new": "a regression was measured",
-    "more cases": "the regression is measured in more cases",
+    "more cases": "a regression is measured in more cases",
     "culprit": "the culprit is known",
     "fixed": "the regression is fixed, and measurements show it",
     "closed": "the report was closed",
@@ -46,19 +47,12 @@ class NewsContent:
 
 
 def headline(news: NewsRow) -> str:
-    """Returns the culprit's subject, or the ends of a range of commits, and the size of the regression.
+    """Returns the culprit's subject, or the ends of a range of commits, and what got worse and better.
 
-    `bpf: Take the lookup out of line: up to 4.9 % worse in 15 cases`; without a percentage
-    `worse in 1 case, from 0 to 2 B/op`.
+    `bpf: Take the lookup out of line: 5 slower (up to 5.2 % more instructions)`.
     """
     what = plain(news.subject)[:200] if news.subject else _range(news)
-    if not news.cases:
-        return f"{what}: no case stands"
-    up_to = "up to " if news.cases > 1 else ""
-    size = "" if news.worst is None else f"{up_to}{figures.size(round(news.worst, 4))} "
-    one = "one " if news.cases > 1 else ""
-    step = "" if news.step is None else f", {one}from {plain(news.step)}"
-    return f"{what}: {size}worse in {count_noun(news.cases, 'case')}{step}{BETWEEN if news.apart else ''}"
+    return f"{what}: {plain(news.summary)}"
 
 
 def sentence(news: NewsRow) -> str:
@@ -67,7 +61,8 @@ def sentence(news: NewsRow) -> str:
         return f"{_WHAT['fixed']}: commit {news.fix[:12]}."
     if news.kind == "closed":
         return f"{_WHAT['closed']} as {news.state}{f' by commit {news.fix[:12]}' if news.fix else ''}."
-    return f"{_WHAT[news.kind]}."
+    may_be_host = "; the host may have made it" if news.apart and news.kind in _BEGINNINGS else ""
+    return f"{_WHAT[news.kind]}{may_be_host}."
 
 
 def _range(news: NewsRow) -> str:
@@ -103,6 +98,7 @@ def _mail(whole: NewsContent) -> Iterator[str]:
         yield f"    and: {news.head[:12]} (bad)"
     if news.fix:
         yield f"fixed by: {news.fix[:12]}"
+    yield from _wrap_lines(f"what: {plain(news.summary)}")
     yield from _wrap_lines(f"measured on: {', '.join(news.platforms) or 'no platform'}")
     yield ""
     yield from _cases(whole)

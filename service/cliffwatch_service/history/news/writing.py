@@ -69,7 +69,7 @@ def _news(connection: Connection[Any], digest: str, now: datetime) -> NewsFacts 
         state=report.state,
         cases=of_report.worse,
         worst=of_report.worst,
-        step=of_report.worse_step,
+        summary=of_report.words,
         apart=any(each.apart for each in changes if each.kind == "regression"),
         base=report.base,
         head=report.head,

@@ -29,7 +29,7 @@ class Column:
     bands: tuple[tuple[float, float], ...]
     """Left edge and width of the area below each threshold, on the scale of the bars."""
     levels: tuple[float | None, ...]
-    """Distinct interval levels, highest first; None stands for repeatability bands."""
+    """Distinct interval levels, highest first; None stands for run-to-run noise."""
     control_edges: tuple[float, float] | None
     """X coordinates of the base vs base check's largest difference, either way; None without one."""
     control: Control | None

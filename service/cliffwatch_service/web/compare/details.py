@@ -57,7 +57,7 @@ class Detail:
     bounds: str
     """The kind of interval, in words."""
     counted: bool
-    """True for counted values with a repeatability band."""
+    """True for counted values, whose interval is run-to-run noise."""
     series: str | None
     """Digest; None if the series is not stored."""
     strips: Sequence[Strip]

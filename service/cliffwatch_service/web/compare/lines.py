@@ -96,9 +96,6 @@ def _cell(row: ComparisonRow | None, index: int, column: Column, scale: Scale) -
     return Cell(column.target.name, ground, *cell_text(row, bounds), bar(row, scale))
 
 
-_WORDS = {"regression": "worse", "improvement": "better", "changed": "changed"}
-
-
 def cell_text(row: ComparisonRow, bounds: str = "") -> tuple[str, str, str]:
     """Returns kind, text and small text. Reported changes have the colour that other formats give them.
 
@@ -109,7 +106,7 @@ def cell_text(row: ComparisonRow, bounds: str = "") -> tuple[str, str, str]:
     n = row.n_base if row.n_base == row.n_head else f"{row.n_base}/{row.n_head}"
     if verdict in CHANGES:
         shown = figures.step(row) if change is None else figures.percent(change)
-        text = f"{MARKS[verdict]} {shown} {_WORDS[verdict]}"
+        text = f"{MARKS[verdict]} {shown} {figures.verdict_in_words(verdict, [row.unit])}"
         return tone(verdict), text, f"{_values(row)}; {interval}; n {n}"
     if verdict == "unchanged":
         seen = f"could see {_plain(row.mde)}; n {n}"

@@ -114,6 +114,7 @@ def _templates() -> Environment:
     }
     environment.filters |= {
         "percent": figures.percent,
+        "change_word": lambda change: figures.verdict_in_words(change.kind, [change.unit]),
         "change_words": change_words,
         "size": figures.size,
         "value": figures.value,
@@ -206,13 +207,13 @@ GLOSSARY = "/docs/glossary.md"
 TERMS: Mapping[str, tuple[str, str]] = {
     "base vs base check": ("control", "base measured against itself: how no change looks on this host"),
     "boots": ("boot", "starts of a guest: what is repeated"),
-    "bounds of a change": ("repeatability-band", "where the change lies, or by what equal kernels differ"),
     "candidates": ("candidate", "what looks like a change and waits for fresh boots"),
     "case": ("case", "a benchmark with its parameters"),
     "culprit": ("culprit", "the commit that made a change, or the range in which it is"),
     "environment changed": ("epoch", "another host, guest or toolchain: nothing is comparable across it"),
     "fixed reference kernel": ("anchor", "measured beside base and head: what moves in it is the host"),
     "icount": ("mode", "instructions, counted in emulation: exact on any machine, blind to caches"),
+    "interval": ("run-to-run-noise", "where the change lies, or by what equal kernels differ"),
     "metric": ("metric", "what a case measures"),
     "platform": ("platform", "a kind of machine: numbers of two are never compared"),
     "smallest change this could see": (

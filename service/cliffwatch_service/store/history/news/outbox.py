@@ -28,8 +28,8 @@ class NewsFacts:
     cases: int
     worst: float | None
     """The largest regression, a fraction; None if none has a percentage."""
-    step: str | None
-    """The first regression without a percentage, in words."""
+    summary: str
+    """What got worse and better, in words."""
     apart: bool
     """Whether regressions are differences between two separate measurements."""
     base: str
@@ -172,10 +172,10 @@ def list_newest_news(
 def insert_news(connection: Connection[Any], facts: NewsFacts) -> int:
     """Returns the id."""
     inserted = values(connection, int).execute(
-        "INSERT INTO news (digest, report_id, kind, at, written, state, cases, worst, step, apart, base,"
+        "INSERT INTO news (digest, report_id, kind, at, written, state, cases, worst, summary, apart, base,"
         " head, named, subject, author, platforms, suites, fix)"
         " VALUES (%(digest)s, %(report_id)s, %(kind)s, %(at)s, %(written)s, %(state)s, %(cases)s, %(worst)s,"
-        " %(step)s, %(apart)s, %(base)s, %(head)s, %(named)s, %(subject)s, %(author)s, %(platforms)s,"
+        " %(summary)s, %(apart)s, %(base)s, %(head)s, %(named)s, %(subject)s, %(author)s, %(platforms)s,"
         " %(suites)s, %(fix)s) RETURNING id",
         asdict(facts),
     )
