@@ -69,7 +69,9 @@ class Brief:
     subject: str
     measured: bool
     verdict: str | None
-    """The worst of the rows' verdicts; None if nothing was measured."""
+    """The worst verdict of the rows: `both` for regressions beside improvements, `trouble` for rows that
+    failed, are missing or invalid. None if nothing was measured.
+    """
     sentence: str
     """The result in one or two sentences; for a commit without a result why there is none and what to do."""
     in_turns: bool = True

@@ -28,9 +28,9 @@ def test_a_preset_is_followed_by_a_form_and_let_go(script: bool, running: Runnin
     assert "bpf/bpf-next.git, commit" in text
     assert "bpf/bpf-next.git, nightly" in text
     assert "amd-rome:walltime; local-storage, profile standard" in text
-    page.get_by_role("button", name="Follow master no longer").first.click()
+    page.get_by_role("button", name="Unfollow master").first.click()
     page.wait_for_url("**/branches")
-    page.get_by_role("button", name="Follow master no longer").first.click()
+    page.get_by_role("button", name="Unfollow master").first.click()
     page.wait_for_url("**/branches")
     assert "No branch is followed yet." in page.locator("main").inner_text()
 

@@ -105,9 +105,10 @@ _OPTIONS = (
         metavar="NAME=SUBJECT…",
         callback=_arms,
         help=(
-            "Arm of the run; give it once per arm, in place of --base and --head. The others are compared "
-            "with the first. Example: 'v2=HEAD patch=v2.patch boot=mitigations=off sysctl=kernel.x=1'. A "
-            "sweep makes one arm per value: 'p{n}=HEAD sysctl=kernel.x={n} sweep=n=0..10'."
+            "A variant to measure, called an arm; once per arm, in place of --base and --head. The others "
+            "are compared with the first. Example: 'v2=HEAD patch=v2.patch boot=mitigations=off "
+            "sysctl=kernel.x=1'. A sweep makes one arm per value: 'p{n}=HEAD sysctl=kernel.x={n} "
+            "sweep=n=0..10'."
         ),
     ),
     click.option(

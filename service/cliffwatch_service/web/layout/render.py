@@ -207,7 +207,6 @@ GLOSSARY = "/docs/glossary.md"
 TERMS: Mapping[str, tuple[str, str]] = {
     "base vs base check": ("control", "base measured against itself: how no change looks on this host"),
     "boots": ("boot", "starts of a guest: what is repeated"),
-    "candidates": ("candidate", "what looks like a change and waits for fresh boots"),
     "case": ("case", "a benchmark with its parameters"),
     "culprit": ("culprit", "the commit that made a change, or the range in which it is"),
     "environment changed": ("epoch", "another host, guest or toolchain: nothing is comparable across it"),
@@ -220,6 +219,7 @@ TERMS: Mapping[str, tuple[str, str]] = {
         "detectable-change",
         "what these boots would have shown; a smaller one may be there",
     ),
+    "suspected changes": ("candidate", "what looks like a change and waits for fresh boots"),
     "target": ("target", "a platform and a mode: where numbers can be compared"),
     "threshold": ("threshold", "the smallest change that is reported"),
     "verdict": ("verdict", "what a comparison says of one case"),
