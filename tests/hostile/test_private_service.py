@@ -9,9 +9,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 from service_running import Running
 from service_runs import arm_of, boots_of, put_all, record_digest, record_of, run_of
 
+from cliffwatch.command.compare import compare
 from cliffwatch_service.postgres.roles import APPLICATION
 
 COMMAND = str(Path(sys.executable).with_name("cliffwatch"))
@@ -212,3 +214,24 @@ def test_a_first_start_bears_another_command_beside_it(tmp_path: Path) -> None:
         check=True,
     )
     assert all(f"t{number} " in listed.stdout for number in range(4))
+
+
+def test_a_report_is_printed_for_who_sends_a_token(
+    private: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, file = f"{private.url}/compare/ffffffffffff...eeeeeeeeeeee", tmp_path / "token"
+    file.write_text(private.token("reader", "read"))
+    file.chmod(0o600)
+
+    def printed(*arguments: str) -> str:
+        return CliRunner().invoke(compare, [address, *arguments]).output
+
+    assert "it is private" in printed()
+    assert "it knows no such run or revisions" in printed("--token-file", str(file))
+    for service, said in (
+        ("https://bench.example.org", "it is private"),  # a token goes to its own service alone
+        (f"{private.url}/", "it knows no such run or revisions"),
+    ):
+        monkeypatch.setenv("CLIFFWATCH_TOKEN_FILE", str(file))
+        monkeypatch.setenv("CLIFFWATCH_URL", service)
+        assert said in printed(), service

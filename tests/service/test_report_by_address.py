@@ -2,7 +2,6 @@
 
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -59,27 +58,3 @@ def test_what_a_service_does_not_write_is_refused(option: list[str]) -> None:
     status, output = printed(f"http://127.0.0.1/compare/{COMPARISON}", *option)
     assert status == 2
     assert "compare the runs' files" in output
-
-
-def test_a_private_service_answers_who_sends_a_token(
-    serve_with: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serve_with(public_reading=False) as private:
-        check_tokens(private, tmp_path / "token", monkeypatch)
-
-
-def check_tokens(private: Running, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    address = f"{private.url}/compare/{COMPARISON}"
-    status, output = printed(address)
-    assert (status, "it is private" in output, "--token-file" in output) == (2, True, True)
-
-    file.write_text(private.token("reader", "read"))
-    file.chmod(0o600)
-    _, output = printed(address, "--token-file", str(file))
-    assert "it knows no such run or revisions" in output
-
-    monkeypatch.setenv("CLIFFWATCH_TOKEN_FILE", str(file))
-    monkeypatch.setenv("CLIFFWATCH_URL", "https://bench.example.org")
-    assert "it is private" in printed(address)[1], "a token goes to its own service alone"
-    monkeypatch.setenv("CLIFFWATCH_URL", f"{private.url}/")
-    assert "it knows no such run or revisions" in printed(address)[1]

@@ -109,10 +109,10 @@ def visitor_of(request: Request, service: ServiceHere) -> Visitor:
     token in the header; they cannot write: their forms have no session.
     """
     visitor = _find_visitor(request, service)
-    if visitor is None and request.method == "GET" and _has_token(request):
-        visitor = Visitor(caller_of_request(request, service))
-        request.state.visitor = visitor
-        return visitor
+    program = None if visitor is not None else _visiting_program(request, service)
+    if program is not None:
+        request.state.visitor = program
+        return program
     if visitor is None:
         visitor = Visitor(PUBLIC if service.settings.public_reading else NOBODY)
     else:
@@ -122,9 +122,14 @@ def visitor_of(request: Request, service: ServiceHere) -> Visitor:
     return visitor
 
 
-def _has_token(request: Request) -> bool:
-    """True for a bearer token. A proxy's own password is not ours to judge."""
-    return request.headers.get("authorization", "").lower().startswith("bearer ")
+def _visiting_program(request: Request, service: Service) -> Visitor | None:
+    """Returns the owner of a bearer token that reads a page, else None. Raises Refusal for a bad token.
+
+    Another scheme is a proxy's own password, which is not ours to judge.
+    """
+    if request.method != "GET" or not request.headers.get("authorization", "").lower().startswith("bearer "):
+        return None
+    return Visitor(caller_of_request(request, service))
 
 
 def _find_visitor(request: Request, service: Service) -> Visitor | None:
@@ -146,8 +151,8 @@ def _find_visitor(request: Request, service: Service) -> Visitor | None:
 
 
 def is_signed_in(request: Request, service: Service) -> bool:
-    """True if the request has a valid session cookie and the caller may read."""
-    visitor = _find_visitor(request, service)
+    """True if the request has a valid session cookie, or a program's token, and the caller may read."""
+    visitor = _find_visitor(request, service) or _visiting_program(request, service)
     return visitor is not None and visitor.caller.may("read")
 
 
