@@ -13,7 +13,7 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from cliffwatch.samples import Boot, CaseKey, CaseOutcome, Sample
+from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Sample
 
 Values = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -206,8 +206,17 @@ class BootsOfColumns(Sequence[Boot]):
         return repr(self._boots)
 
 
-def rename_cases(boots: Sequence[Boot], renamed: Callable[[CaseKey], CaseKey]) -> Sequence[Boot]:
-    """The boots with other names of their cases."""
+def rename_cases(arm: Arm, renamed: Callable[[CaseKey], CaseKey]) -> Arm:
+    """The arm with its cases renamed, wherever it names them."""
+    return replace(
+        arm,
+        boots=_renamed_boots(arm.boots, renamed),
+        unchanged=_renamed_outcomes(arm.unchanged, renamed),
+        lost={(renamed(case), metric): why for (case, metric), why in arm.lost.items()},
+    )
+
+
+def _renamed_boots(boots: Sequence[Boot], renamed: Callable[[CaseKey], CaseKey]) -> Sequence[Boot]:
     if isinstance(boots, BootsOfColumns):
         return boots.with_cases(renamed)
     return tuple(

@@ -16,7 +16,7 @@ from cliffwatch.command.report_options import ReportOptions, no_case_matches, re
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.compare_run import Sides, compare_all, sides_of_run, with_fresh_boots
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.comparing.verdicts.names import without_processors
+from cliffwatch.comparing.verdicts.processors import without_processors
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.importing import import_file, read_side
 from cliffwatch.parsers.received.opening import STANDARD_INPUT, refuse_shared_pipe

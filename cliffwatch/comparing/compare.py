@@ -28,8 +28,8 @@ from cliffwatch.comparing.verdicts.absent import failed_rows, left_outcomes, los
 from cliffwatch.comparing.verdicts.apart import Apart
 from cliffwatch.comparing.verdicts.control import apply_control, control_of
 from cliffwatch.comparing.verdicts.exact import judge_exact
-from cliffwatch.comparing.verdicts.names import warnings_of_processors
 from cliffwatch.comparing.verdicts.noisy import FamilyError, judge_family
+from cliffwatch.comparing.verdicts.processors import warnings_of_processors
 from cliffwatch.comparing.verdicts.zeros import as_positive, judge_exact_without_ratio, judge_without_ratio
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.verdicts import Sweep, Verdict

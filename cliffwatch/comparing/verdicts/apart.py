@@ -57,7 +57,10 @@ class BetweenSides(NamedTuple):
         )
 
     def hides(self, decision: Decision, summary: Summary, threshold: float, least: int) -> bool:
-        """True if drift alone could explain the decision, or keeps a row of `least` boots undecided."""
+        """True if drift alone could explain the decision, or keeps a row of `least` boots undecided.
+
+        `threshold` is the notable change, a fraction.
+        """
         low, high = self.widened(summary.low, summary.high, None)
         ruled_out = low > math.log1p(-threshold) and high < math.log1p(threshold)
         match decision.outcome:
@@ -71,9 +74,10 @@ class BetweenSides(NamedTuple):
         return enough and 2 * self.widening >= summary.high - summary.low
 
     def widened(self, low: float, high: float, published: float | None) -> tuple[float, float]:
-        """Adds drift to an interval.
+        """Adds drift to an interval of logs.
 
-        That of a published change ends at no change, because its direction was published.
+        `published` is the log of a published change; its interval ends at 0, because its direction was
+        published. None if the row publishes no change.
         """
         low, high = low - self.widening, high + self.widening
         if published is None:

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from cliffwatch.columns import bad_outcomes_of, columns_of
-from cliffwatch.comparing.verdicts.names import with_names
+from cliffwatch.columns import bad_outcomes_of, columns_of, rename_cases
 from cliffwatch.samples import Arm, CaseKey
 
 _NOT_THERE = ("unsupported", "not-run")
@@ -66,7 +65,7 @@ def _link_names(arm: Arm, has: _Names, linked: set[_Benchmark], renamed: Callabl
     former = {(suite, has[suite, name][0]) for suite, name in linked & has.keys()} - linked
     if not former:
         return arm
-    return with_names(arm, lambda case: renamed(case) if _benchmark(case) in former else case)
+    return rename_cases(arm, lambda case: renamed(case) if _benchmark(case) in former else case)
 
 
 def _warnings(arm: str, has: _Names, linked: set[_Benchmark], ambiguous: set[_Benchmark]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Converts arms and boots to rows of the table."""
+"""Converts arms and boots to rows of the table of samples, as exports to CSV and Parquet write it."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

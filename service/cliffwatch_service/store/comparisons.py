@@ -26,9 +26,9 @@ class VerdictRow(NamedTuple):
     ci_high: float | None
     """Upper bound of `change`."""
     base_value: float | None
-    """Set if the row has no `change` and base was measured."""
+    """In the series' unit. Set if the row has no `change` and base was measured."""
     head_value: float | None
-    """Set if the row has no `change` and head was measured."""
+    """In the series' unit. Set if the row has no `change` and head was measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,7 @@ class NewComparison:
     """A comparison to store."""
 
     digest: str
+    """Digest of the two runs, `inputs` and `method_version`."""
     platform: str
     mode: str
     base_arm_id: int
@@ -43,6 +44,7 @@ class NewComparison:
     base_revision_id: int
     head_revision_id: int
     inputs: str
+    """Digest of the boots and code it was made from. If theirs differs now, the comparison is stale."""
     method_version: int
     counts: Mapping[str, int]
     """Number of rows by verdict."""

@@ -45,7 +45,10 @@ from cliffwatch_service.store.work import queue
 from cliffwatch_service.store.work.queue import JobRow
 
 _LONGEST_QUEUE = 1000
-Expected = Mapping[UUID, Estimate]
+"""Jobs of the queue with an estimate; later ones have none."""
+
+_Estimates = Mapping[UUID, Estimate]
+"""By job id: its place in the queue and the seconds until it ends."""
 
 
 def state_of(
@@ -61,9 +64,9 @@ def state_of(
         if current
         else []
     )
-    expected = estimate_jobs(connection, queue.queue_of(connection, _LONGEST_QUEUE), now) if jobs else {}
+    estimates = estimate_jobs(connection, queue.queue_of(connection, _LONGEST_QUEUE), now) if jobs else {}
     targets = tuple(
-        TargetState(platform=job.platform, mode=job.mode, progress=_progress(connection, job, expected))
+        TargetState(platform=job.platform, mode=job.mode, progress=_progress(connection, job, estimates))
         for job in jobs
     )
     notes = (row.problem,) if row.problem and jobs else ()
@@ -94,8 +97,8 @@ def _without_jobs(row: PullRequestRow) -> tuple[TargetState, ...]:
     return tuple(TargetState(platform=platform, mode=mode, progress=progress) for platform, mode in targets)
 
 
-def _progress(connection: Connection[Any], job: JobRow, expected: Expected) -> Progress:
-    estimate = expected.get(job.id)
+def _progress(connection: Connection[Any], job: JobRow, estimates: _Estimates) -> Progress:
+    estimate = estimates.get(job.id)
     seconds = estimate.seconds if estimate is not None else None
     match job.state:
         case "queued":

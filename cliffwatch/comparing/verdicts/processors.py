@@ -3,8 +3,7 @@
 Go appends GOMAXPROCS to a benchmark's name (`BenchmarkAdd-8`).
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 
 from cliffwatch.columns import columns_of, rename_cases
 from cliffwatch.failure import Failure, wrong_usage
@@ -38,17 +37,7 @@ def without_processors(arm: Arm) -> Arm | Failure:
             " --ignore-procs would make one",
             "leave --ignore-procs out, or give each side the results of one number",
         )
-    return with_names(arm, _without_procs)
-
-
-def with_names(arm: Arm, renamed: Callable[[CaseKey], CaseKey]) -> Arm:
-    """The arm with its cases renamed."""
-    return replace(
-        arm,
-        boots=rename_cases(arm.boots, renamed),
-        unchanged=tuple(replace(each, case=renamed(each.case)) for each in arm.unchanged),
-        lost={(renamed(case), metric): why for (case, metric), why in arm.lost.items()},
-    )
+    return rename_cases(arm, _without_procs)
 
 
 def _procs_by_case(arm: Arm) -> dict[CaseKey, list[str]]:
