@@ -31,8 +31,10 @@ Reaction = Literal["+1", "-1", "laugh", "confused", "heart", "hooray", "rocket",
 How = Literal["created", "edited", "unchanged", "outdated"]
 
 _ROUNDS = 5
-_CHECK = "cliffwatch"
 """Maximum number of rounds in one try: other people and processes may edit and delete at the same time."""
+
+_CHECK = "cliffwatch"
+"""Name of our check run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

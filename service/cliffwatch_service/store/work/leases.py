@@ -10,8 +10,6 @@ from psycopg import Connection
 from cliffwatch.formats.work import Trust
 from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, values
 
-"""Whose code a job builds: a followed branch's, or anybody's."""
-
 LeaseOutcome = Literal[
     "done", "kernel-failed", "not-possible", "host-failed", "cancelled", "expired", "given-back"
 ]
