@@ -126,7 +126,7 @@ def _run_listing(
 
     Its answer is as untrusted as the kernel and is read within limits.
     """
-    package = Path(cliffwatch_runner.__file__).parent
+    packages = [Path(each.__file__).parent for each in (cliffwatch_runner, cliffwatch)]
     with tempfile.TemporaryDirectory(prefix="cliffwatch-code-") as temporary:
         given, written = Path(temporary) / "given", Path(temporary) / "written"
         for folder in (given, written):
@@ -134,11 +134,10 @@ def _run_listing(
         Path(temporary).chmod(0o755)
         shown = {"kernel": kernel, "given": given, "written": written}
         inside = {name: _INSIDE / name for name in shown} if sandbox.fixed_paths else shown
-        modules = _INSIDE / "modules" if sandbox.fixed_paths else package.parent
+        modules = [_INSIDE / "modules"] if sandbox.fixed_paths else [each.parent for each in packages]
         mounts = [Mount(source=folder, target=folder) for folder in guest_programs()]
         mounts += [Mount(source=shown[name], target=inside[name]) for name in ("kernel", "given")]
-        for each in (package, Path(cliffwatch.__file__).parent):
-            mounts += [Mount(source=each, target=_INSIDE / "modules" / each.name)]
+        mounts += [Mount(source=each, target=_INSIDE / "modules" / each.name) for each in packages]
         mounts += [Mount(source=written, target=inside["written"], writable=True)]
         (given / "request").write_text(json.dumps({"kernel": str(inside["kernel"]), **request}))
         sandbox.give(written)
@@ -149,7 +148,7 @@ def _run_listing(
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": str(HOME),
             "LANG": "C.UTF-8",
-            "PYTHONPATH": str(modules),
+            "PYTHONPATH": os.pathsep.join(map(str, modules)),
         }
         ended = process.run(
             [*limits, *sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"))],
