@@ -235,3 +235,8 @@ def test_a_report_is_printed_for_who_sends_a_token(
         monkeypatch.setenv("CLIFFWATCH_TOKEN_FILE", str(file))
         monkeypatch.setenv("CLIFFWATCH_URL", service)
         assert said in printed(), service
+
+
+def test_a_page_that_a_program_reads_counts_once(serve_with: Any) -> None:
+    with serve_with(public_reading=False, requests_per_minute=3) as private, private.http("read") as http:
+        assert [http.get("/runs").status_code for _ in range(4)] == [200, 200, 200, 429]

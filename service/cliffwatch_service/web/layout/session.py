@@ -129,7 +129,10 @@ def _visiting_program(request: Request, service: Service) -> Visitor | None:
     """
     if request.method != "GET" or not request.headers.get("authorization", "").lower().startswith("bearer "):
         return None
-    return Visitor(caller_of_request(request, service))
+    # `Admission` to a private service asks before the page does: one request counts once.
+    caller: Caller | None = getattr(request.state, "caller", None)
+    request.state.caller = caller_of_request(request, service) if caller is None else caller
+    return Visitor(request.state.caller)
 
 
 def _find_visitor(request: Request, service: Service) -> Visitor | None:
