@@ -126,7 +126,7 @@ def _run_listing(
 
     Its answer is as untrusted as the kernel and is read within limits.
     """
-    packages = [Path(each.__file__).parent for each in (cliffwatch_runner, cliffwatch)]
+    packages = [Path(file).parent for file in (cliffwatch_runner.__file__, cliffwatch.__file__)]
     with tempfile.TemporaryDirectory(prefix="cliffwatch-code-") as temporary:
         given, written = Path(temporary) / "given", Path(temporary) / "written"
         for folder in (given, written):
