@@ -17,6 +17,7 @@ import pytest
 from isolation_here import ISOLATION, leave_out_root
 
 from cliffwatch.comparing.thresholds import COUNTED
+from cliffwatch.failure import Failure
 from cliffwatch_runner.build.code.functions import find_differing, function_digests
 from cliffwatch_runner.command.options.cache import default_cache
 from cliffwatch_runner.sandbox.sandbox import Sandbox
@@ -158,8 +159,8 @@ def test_a_case_executes_the_same_code_where_it_executes_no_function_that_differ
     base, head = (
         function_digests(kernel, default_cache(), Sandbox(level="none", user=None)) for kernel in kernels
     )
-    assert not isinstance(base, str)
-    assert not isinstance(head, str)
+    assert not isinstance(base, Failure)
+    assert not isinstance(head, Failure)
     executed = executed_by_case(results)
     same = {name: row["same_code"] for name, row in rows(results).items()}
 
