@@ -1,6 +1,5 @@
 """The doctor says of every item its finding, why it matters and how to fix it."""
 
-import difflib
 import io
 import json
 import re
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from fake_host import SKYLAKE, fake_host, put
+from golden import assert_golden
 from rich.console import Console
 
 from cliffwatch.failure import host_failed
@@ -27,7 +27,6 @@ from cliffwatch_runner.host.lock import Holder, LockState
 from cliffwatch_runner.host.programs import Llvm, installed_llvms, parse_version, version_in
 from cliffwatch_runner.sandbox.namespaces import NOT_INSTALLED, explain_refusal
 
-DATA = Path(__file__).parents[1] / "data/host"
 MANUAL = Path(__file__).parents[2] / "docs/host.md"
 
 GOOD_PROGRAMS = {
@@ -127,24 +126,18 @@ def shown(facts: HostFacts, mode: Mode) -> str:
     return stream.getvalue()
 
 
-def assert_golden(text: str, path: Path) -> None:
-    expected = path.read_text()
-    diff = difflib.unified_diff(expected.splitlines(), text.splitlines(), str(path), "now", lineterm="")
-    assert text == expected, "\n".join(diff)
-
-
 def test_a_good_host_reads(good: HostFacts) -> None:
-    assert_golden(shown(good, "walltime"), DATA / "doctor-good-walltime.txt")
+    assert_golden("doctor-good-walltime.txt", shown(good, "walltime"))
 
 
 def test_a_bad_host_reads(bad: HostFacts) -> None:
-    assert_golden(shown(bad, "walltime"), DATA / "doctor-bad-walltime.txt")
+    assert_golden("doctor-bad-walltime.txt", shown(bad, "walltime"))
 
 
 def test_items_that_nobody_asked_for_are_shown_without_judgement(good: HostFacts) -> None:
     facts = replace(good, kvm=KvmProbe(usable=False, reason="/dev/kvm is not there"), may_tune=False)
 
-    assert_golden(shown(facts, "icount"), DATA / "doctor-icount.txt")
+    assert_golden("doctor-icount.txt", shown(facts, "icount"))
 
 
 def test_every_item_can_be_wrong_and_then_says_how_to_fix_it(good: HostFacts, bad: HostFacts) -> None:
