@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cliffwatch.parsers.cleaning import clean_name
 from cliffwatch.parsers.readings import ArmDescription, Found, Lost, Parsed, Problem, problem_at
-from cliffwatch.samples import Assumed, CaseKey, CaseStatus, Sample
+from cliffwatch.samples import CaseKey, CaseStatus, Sample
 
 _SUITE = "google-benchmark"
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -28,7 +28,6 @@ _NO_COUNTERS = frozenset(
         "iterations",
     )
 )
-_LOWER, _HIGHER = Assumed(better="lower", assume=None), Assumed(better="higher", assume=None)
 _CHOSEN = ("median", "mean")
 """The aggregates to use if the repetitions are missing, the preferred one first."""
 
@@ -73,9 +72,7 @@ def parse_google(content: Mapping[str, object]) -> Parsed:
         )
         problems.append(problem_at(0, "", reason))
     described = _describe_machine(content, problems)
-    return Parsed(
-        found=tuple(found), problems=tuple(problems), assumed=_known_directions(found), arms={"": described}
-    )
+    return Parsed(found=tuple(found), problems=tuple(problems), arms={"": described})
 
 
 def _name(entry: Mapping[str, object]) -> str:
@@ -126,12 +123,6 @@ def _finite(content: float, factor: float) -> float | None:
     except OverflowError:
         return None
     return value if math.isfinite(value) else None
-
-
-def _known_directions(found: Sequence[Found]) -> dict[tuple[str, str], Assumed]:
-    keys = dict.fromkeys((each.sample.metric, each.sample.unit) for each in found)
-    known = {**dict.fromkeys(_TIMES, _LOWER), **dict.fromkeys(_RATES, _HIGHER)}
-    return {key: known[key[0]] for key in keys if key[0] in known}
 
 
 def _describe_machine(content: Mapping[str, object], problems: list[Problem]) -> ArmDescription:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from cliffwatch.parsers.cleaning import clean_name
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, problem_at
-from cliffwatch.samples import Assumed, CaseKey, Sample
+from cliffwatch.samples import CaseKey, Sample
 
 _SUITE = "hyperfine"
 _LISTS = {"times": ("time", "s", 1.0), "memory_usage_byte": ("memory", "bytes", 1.0)}
@@ -31,12 +31,7 @@ def parse_hyperfine(content: Mapping[str, object]) -> Parsed:
     for result in listed if isinstance(listed, list) else ():
         if isinstance(result, dict) and "command" in result:
             found += [Found(sample) for sample in _samples(result, problems)]
-    keys = dict.fromkeys((each.sample.metric, each.sample.unit) for each in found)
-    return Parsed(
-        found=tuple(found),
-        problems=tuple(problems),
-        assumed={key: Assumed(better="lower", assume=None) for key in keys},
-    )
+    return Parsed(found=tuple(found), problems=tuple(problems))
 
 
 def _samples(result: Mapping[str, object], problems: list[Problem]) -> Iterator[Sample]:
