@@ -40,36 +40,39 @@ TOPICS: Mapping[str, str] = {
 
 _HEAD = """# Calibration
 
-How often the method (version {version}) is wrong and what it detects, on noise of known truth. Made by `make calibrate` in {minutes:.0f} minutes on two
-cores, with the seeds {seeds}, drawn when the method was frozen. [calibration.csv](calibration.csv) has every figure, one value per seed;
-[method.md](method.md) has the method.
+How often the method (version {version}) is wrong and what it detects, on noise of known truth. Made by
+`make calibrate` in {minutes:.0f} minutes on two cores, with the seeds {seeds}, drawn when the method was
+frozen. [calibration.csv](calibration.csv) has every figure, one value per seed; [method.md](method.md) has
+the method.
 
-- A family has 200 metrics with a spread of 2 % between boots: independent, correlated (half of the variance belongs to the boot) or mixed
-  (Gaussian, log-normal, bimodal, spikes). The threshold is 1 %.
-- A sweep has 9 to 12 points, each parameter 1.3 to 3 times the one before. A break counts as found if its interval contains the bend, or both
-  neighbours of the jump, and no other break is named.
-- Other methods get the same draws, for comparison.
+- A family has 200 metrics with a spread of 2 % between boots: independent, correlated (half of the variance
+  belongs to the boot) or mixed (Gaussian, log-normal, bimodal, spikes). The threshold is 1 %.
+- A sweep has 9 to 12 points, each parameter 1.3 to 3 times the one before. A break counts as found if its
+  interval contains the bend, or both neighbours of the jump, and no other break is named.
 {nights}
 """
 
-_NIGHTS = """- Real nights are from one dedicated host of Sandmark (OCaml benchmarks, MIT licence) at fixed commits: nothing changed. The clip, the guard and
-  the threshold of the step detector were chosen with their help, so its figures on them are flattering.
+_NIGHTS = """- Real nights are from one dedicated host of Sandmark (OCaml benchmarks, MIT licence) at fixed commits:
+  nothing changed. The step detector was tuned on them, so its figures on them are flattering.
 """
 _NO_NIGHTS = "- The real nights were not available: their figures are missing.\n"
 
 
 _WATCHING_HEAD = """# Calibration of watching
 
-How many candidates watching raises if nothing stepped, how many steps it finds and where it puts them. Made by
-`make calibrate-watching SEEDS='{numbers}' PART={part}` on {date} at commit {commit}, in {minutes:.0f} minutes on two cores; the seeds were
-drawn when the detector was frozen. [calibration-watching.csv](calibration-watching.csv) has every figure, one value per seed.
+How many candidates watching raises if nothing stepped, how many steps it finds and where it puts them. Made
+by `make calibrate-watching SEEDS='{numbers}' PART={part}` on {date} at commit {commit},
+in {minutes:.0f} minutes on two cores; the seeds were drawn when the detector was frozen.
+[calibration-watching.csv](calibration-watching.csv) has every figure, one value per seed.
 
-- A history has 500 points with a spread of 1.5 %: Gaussian, log-normal, bimodal, with spikes; a random walk (a twentieth of the spread per point),
-  serial correlation of 0.5, ramps of 5 to 25 % in all, slow periods (waves of 40 to 200 points and one to two spreads). Histories with steps have
-  four, at least twenty points apart.
-- Candidates come point by point from the code that the service runs. Other detectors see each whole series at once, which is easier.
-- A fresh comparison measures the revision before a candidate's range and the last one in it. It has the noise of boots, but none of the host's
-  walk, ramp, slow period or correlation.
+- A history has 500 points with a spread of 1.5 %: Gaussian, log-normal, bimodal, with spikes; a random walk
+  (a twentieth of the spread per point), serial correlation of 0.5, ramps of 5 to 25 % in all, slow periods
+  (waves of 40 to 200 points and one to two spreads). Histories with steps have four, at least twenty points
+  apart.
+- Candidates come point by point from the code that the service runs. Other detectors see each whole series at
+  once, which is easier.
+- A fresh comparison measures the revision before a candidate's range and the last one in it, with the noise
+  of boots alone.
 {nights}
 """
 
