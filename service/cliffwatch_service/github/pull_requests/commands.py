@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import structlog
 
-from cliffwatch.failure import Failure, HttpFailure
+from cliffwatch.failure import Failure, HttpFailure, wrong_usage
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.pull_request.bench_command import HELP, BenchCommand, parse_bench_command
 from cliffwatch.pull_request.policy import Policy
@@ -37,10 +37,12 @@ UNSEEN = (
     " look at it, then say `/bench` again."
 )
 NO_BISECTION = "This service does not bisect yet: `/bench base=REV` measures against any commit."
-NO_SUCH_BASE = "There is no such commit in this repository: `base=` takes a commit, a tag or a branch of it."
-NOT_NEWER = (
-    "The pull request's head is older than that base, which has all of its commits: `base=` takes a commit"
-    " that head adds to."
+_NO_SUCH_BASE = wrong_usage(
+    "There is no such commit in this repository", "`base=` takes a commit, a tag or a branch of it"
+)
+_NOT_NEWER = wrong_usage(
+    "The pull request's head is older than that base, which has all of its commits",
+    "`base=` takes a commit that head adds to",
 )
 NOTHING_TO_CANCEL = "There was nothing left to cancel."
 
@@ -156,7 +158,7 @@ def _carry_out(
         conversation.react(comment, "rocket")
         return "done"
     conversation.react(comment, "confused")
-    conversation.answer(problem, to=str(comment))
+    conversation.answer(f"{problem}.", to=str(comment))
     return "wrong"
 
 
@@ -170,43 +172,41 @@ def _has_trusted_head(pull: PullRequestNow) -> bool:
 
 def _request_measurement(
     parts: GitHubParts, pull: PullRequestNow, command: BenchCommand, comment: int
-) -> str | None:
-    """Requests what a command asks for; returns why that is not possible, in one line, or None."""
+) -> Failure | None:
+    """Requests what a command asks for."""
     if not isinstance(pull.policy, Policy):
         return measure_now(parts, pull, approve=True)
     with parts.transaction() as connection:
         there = load_offered_targets(connection)
     selection = select_measurement(pull.policy, command, there, comment)
-    if isinstance(selection, str):
+    if isinstance(selection, Failure):
         return selection
-    base = None
-    if command.base is not None:
-        base = _resolve_base(pull, command.base)
-        if base in (None, NOT_NEWER):
-            return base or NO_SUCH_BASE
+    base = _resolve_base(pull, command.base) if command.base is not None else None
+    if isinstance(base, Failure):
+        return base
     return measure_now(parts, pull, selection, base=base, approve=True)
 
 
-def _resolve_base(pull: PullRequestNow, revision: str) -> str | None:
+def _resolve_base(pull: PullRequestNow, revision: str) -> str | Failure:
     """Resolves the base of a command to a commit; a branch that diverged from head means the merge base.
 
-    Returns NOT_NEWER if the pull request adds nothing to the base, None if there is no such commit.
+    Fails if the pull request adds nothing to the base, or if there is no such commit.
     """
     if refuse_branch(revision) is not None:
-        return None
+        return _NO_SUCH_BASE
     commit = _ask_github(pull, f"commits/{quote(revision, safe='')}").get("sha")
     if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
-        return None
+        return _NO_SUCH_BASE
     compared = _ask_github(pull, f"compare/{commit}...{pull.opened.head}?per_page=1")
     if compared.get("status") in ("behind", "identical"):
-        return NOT_NEWER
+        return _NOT_NEWER
     if compared.get("status") != "diverged" or not _ask_github(pull, f"git/ref/heads/{quote(revision)}"):
         return commit
     common = compared.get("merge_base_commit")
     return (
         str(common["sha"])
         if isinstance(common, Mapping) and _COMMIT.fullmatch(str(common.get("sha")))
-        else None
+        else _NO_SUCH_BASE
     )
 
 

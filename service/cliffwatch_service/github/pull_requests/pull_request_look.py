@@ -6,7 +6,7 @@ Only its current state at GitHub decides, not the content or the order of webhoo
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -27,7 +27,7 @@ from cliffwatch_service.github.pull_requests.requesting import (
     request_measurement,
     supersede_others,
 )
-from cliffwatch_service.github.pull_requests.selections import Selection, find_unaffected_reason, selection_of
+from cliffwatch_service.github.pull_requests.selections import Selection, refuse_unaffected, selection_of
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import background
 from cliffwatch_service.store.github import pull_requests
@@ -107,25 +107,30 @@ def measure_now(
     *,
     base: str | None = None,
     approve: bool = False,
-) -> str | None:
-    """Requests measurement of the pull request's head; returns why nothing is measured, or None.
+) -> Failure | None:
+    """Requests measurement of the pull request's head. Fails if nothing is measured.
 
     `selection` replaces the policy's selection, and `base` the merge base. `approve` records that a
     maintainer approved this head of an outsider. Raises Refusal.
     """
-    problem: str | None = None
+    problem: Failure | None = None
     counting: MeasuredRange | None = None
     if isinstance(pull.policy, Failure):
-        problem = str(pull.policy)
+        problem = pull.policy
     else:
         found = load_measured_range(pull.installed, pull.name, pull.opened)
         if isinstance(found, HttpFailure):
             raise_if_later(found)
-            problem = f"GitHub does not say what the merge base is ({found.message[:100]})"
+            problem = replace(
+                found, message=f"GitHub does not say what the merge base is ({found.message[:100]})"
+            )
         elif found.base == found.head:
-            problem = "nothing but files for CI changed, so that there is nothing to measure"
+            problem = wrong_usage(
+                "nothing but files for CI changed, so that there is nothing to measure",
+                "push a commit that changes other files",
+            )
         else:
-            problem = find_unaffected_reason(selection or selection_of(pull.policy), found.paths)
+            problem = refuse_unaffected(selection or selection_of(pull.policy), found.paths)
             counting = found if problem is None else None
     return _carry_out(parts, pull, counting, selection, base=base, approve=approve, problem=problem)
 
@@ -138,8 +143,8 @@ def _carry_out(
     *,
     base: str | None,
     approve: bool,
-    problem: str | None,
-) -> str | None:
+    problem: Failure | None,
+) -> Failure | None:
     opened, now = pull.opened, parts.now()
     with parts.transaction() as connection:
         before = base or (counting.base if counting else opened.base)
@@ -160,19 +165,26 @@ def _carry_out(
             )
             problem = _try_measure(connection, parts, request)
         if problem is not None and selection is None:
-            pull_requests.set_problem(connection, identity, problem)
+            pull_requests.set_problem(connection, identity, str(problem))
         background.defer_pull_request_report(connection, identity)
-    _log.info("pull request looked at", repository=pull.name, number=opened.number, problem=problem)
+    _log.info(
+        "pull request looked at",
+        repository=pull.name,
+        number=opened.number,
+        problem=problem and problem.message,
+    )
     return problem
 
 
-def _try_measure(connection: Connection[Any], parts: GitHubParts, request: MeasurementRequest) -> str | None:
-    """Requests a measurement; returns the reason of a refusal. A refusal rolls back only its own writes."""
+def _try_measure(
+    connection: Connection[Any], parts: GitHubParts, request: MeasurementRequest
+) -> Failure | None:
+    """Requests a measurement. A refusal rolls back only its own writes."""
     try:
         with connection.transaction():
             request_measurement(connection, request, parts.settings, parts.now())
     except Refusal as refusal:
-        return refusal.detail
+        return wrong_usage(refusal.title, refusal.detail)
     return None
 
 

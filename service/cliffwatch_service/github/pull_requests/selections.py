@@ -8,6 +8,7 @@ from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.touches import find_touched_suites
 from cliffwatch.counting import count_noun
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.pull_request.bench_command import BenchCommand
 from cliffwatch.pull_request.policy import Policy
 from cliffwatch.samples import CaseKey
@@ -37,25 +38,22 @@ def selection_of(policy: Policy) -> Selection:
     )
 
 
-def find_unaffected_reason(selection: Selection, paths: Sequence[str]) -> str | None:
-    """Returns why nothing is measured; None if something is.
-
-    Nothing is measured if suites are selected automatically and no suite is affected by these files.
-    """
+def refuse_unaffected(selection: Selection, paths: Sequence[str]) -> Failure | None:
+    """Fails if suites are selected automatically and no suite is affected by these files."""
     if set(selection.suites) != {AUTO} or not paths or find_touched_suites(load_catalogue().suites, paths):
         return None
     more = f" and {count_noun(len(paths) - 1, 'other')}" if paths[1:] else ""
     names = ", ".join(suite.name for suite in load_catalogue().suites)
-    return (
-        f"no suite executes what head changes ({paths[0][:100]}{more}), so nothing is measured; `/bench"
-        f" suite=NAME` measures one all the same: {names}"
+    return wrong_usage(
+        f"no suite executes what head changes ({paths[0][:100]}{more}), so nothing is measured",
+        f"`/bench suite=NAME` measures one all the same, of {names}",
     )
 
 
 def select_measurement(
     policy: Policy, command: BenchCommand, offered: Collection[tuple[str, str]], comment: int
-) -> Selection | str:
-    """Returns what a command asks for, or one line that says why it is not possible.
+) -> Selection | Failure:
+    """Returns what a command asks for.
 
     A command may name platforms outside the policy if a host offers them.
     """
@@ -65,12 +63,15 @@ def select_measurement(
         known = ", ".join(
             f"`{platform}` in {mode}" for platform, mode in sorted({*offered, *selection.targets})
         )
-        return f"No host measures that: there is {known or 'no host yet'}."
+        return wrong_usage(
+            "No host measures that",
+            f"there is {known}" if known else "there is no host yet; start `cliffwatch worker` on one",
+        )
     suites = command.suites or selection.suites
     if command.cases:
         found = _suites_with(command.cases)
         if not found:
-            return "No suite has such a case: `cliffwatch suites` lists them."
+            return wrong_usage("No suite has such a case", "`cliffwatch suites` lists them")
         suites = command.suites or found
     boots = command.boots if command.boots is not None else selection.boots
     return replace(selection, suites=tuple(suites), boots=boots, targets=targets, again=f"comment {comment}")
