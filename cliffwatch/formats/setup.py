@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from cliffwatch.counting import size_text
 from cliffwatch.formats.values import MOST_ARMS, Commit, Count, Part
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import ANCHOR
 
 LARGEST_FILES_BYTES = 4 << 20
@@ -129,12 +130,12 @@ class SetupContent(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     content: bytes
 
 
-def find_problem(setup: Setup) -> str | None:
+def find_problem(setup: Setup) -> Problem | None:
     """Returns the first problem of a setup as a whole; None if there is none."""
-    return next(_problems(setup), None)
+    return next((Problem(reason=reason) for reason in _faults(setup)), None)
 
 
-def _problems(setup: Setup) -> Iterator[str]:
+def _faults(setup: Setup) -> Iterator[str]:
     names = [arm.name for arm in setup.arms]
     twice = sorted({name for name in names if names.count(name) > 1})
     if len(names) == 1:
@@ -156,12 +157,12 @@ def _problems(setup: Setup) -> Iterator[str]:
     wanted |= {f"{folder}/suite.toml" for folder in setup.folders}
     if wanted - files:
         yield f"the file {min(wanted - files)!r} is named but was not sent"
-    yield from _problems_of_files(setup.files)
+    yield from _faults_of_files(setup.files)
     if not all(shape.word() for shape in setup.shapes):
         yield "a shape is empty: give cpus, possible_cpus or numa_nodes"
 
 
-def _problems_of_files(files: Iterable[SetupFile]) -> Iterator[str]:
+def _faults_of_files(files: Iterable[SetupFile]) -> Iterator[str]:
     total = sum(file.bytes for file in files)
     if total > LARGEST_FILES_BYTES:
         limit = size_text(LARGEST_FILES_BYTES)

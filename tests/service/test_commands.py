@@ -250,12 +250,12 @@ def test_submit_asks_for_the_merge_base_of_a_branch_and_says_so(
         (
             {"--on": "nosuch:walltime"},
             2,
-            "no enrolled host offers nosuch:walltime; there are emulated-x86-64:icount",
+            "no enrolled host offers nosuch:walltime: there are emulated-x86-64:icount",
         ),
         (
             {"--on": "emulated-x86-64:walltime"},
             2,
-            "offers emulated-x86-64:walltime; there are emulated-x86-64:icount",
+            "offers emulated-x86-64:walltime: there are emulated-x86-64:icount",
         ),
     ],
 )

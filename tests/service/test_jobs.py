@@ -56,7 +56,7 @@ def test_what_no_host_offers_is_refused_with_what_there_is(running: Running) -> 
     problem = answer.json()
     assert (
         problem["detail"]
-        == "no enrolled host offers nosuch:walltime, amd-rome:icount; there are amd-rome:walltime,"
+        == "no enrolled host offers nosuch:walltime, amd-rome:icount: there are amd-rome:walltime,"
         " emulated-x86-64:icount"
     )
     assert [error["where"] for error in problem["errors"]] == ["body.targets.1", "body.targets.2"]

@@ -280,7 +280,11 @@ def post(running: Running, wanted: dict[str, Any]) -> Any:
     ("offered", "setup", "says"),
     [
         ({}, {"shapes": [{"cpus": 1}]}, "its `cliffwatch worker` is too old"),
-        ({"setups": True}, {"build_image": "toolchain:2"}, "builds in toolchain:2 (there: none;"),
+        (
+            {"setups": True},
+            {"build_image": "toolchain:2"},
+            "builds in toolchain:2 (there: none): `cliffwatch worker --build-image toolchain:2`",
+        ),
         (
             {"setups": True, "cpus": 8},
             {"shapes": [{"cpus": 16}]},

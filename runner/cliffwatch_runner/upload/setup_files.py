@@ -114,7 +114,7 @@ def collect_setup(brought: LocalSetup, resolve: Resolve) -> tuple[Setup, tuple[S
         only_affected=brought.only_affected,
     )
     checked = convert_to(as_json(setup), Setup)  # documents allow fewer names than file systems do
-    problem = str(checked) if isinstance(checked, Problem) else find_problem(setup)
+    problem = checked if isinstance(checked, Problem) else find_problem(setup)
     if problem is not None:
         return wrong_usage(
             f"the request cannot be made: {problem}", "change that, or measure with `cliffwatch run`"

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AwareDatetime
 
 from cliffwatch.formats.values import FreeJson
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_service.refusal import Refusal
 
 DEEPEST = 40
@@ -39,10 +40,10 @@ def refuse_odd(document: Any, where: str = "") -> None:
     Does not recurse: the document may be hostile.
     """
     for path, value, depth in _walk(document, where):
-        wrong = _find_problem(value, depth)
-        if wrong:
-            shown = path[:200] or "the document"
-            raise Refusal(422, "invalid request", f"{shown}: {wrong}", errors=[(shown, wrong)])
+        problem = _find_problem(path[:200] or "the document", value, depth)
+        if problem is not None:
+            errors = [(problem.member, problem.reason)]
+            raise Refusal(422, "invalid request", str(problem), errors=errors)
 
 
 def _walk(document: Any, where: str) -> Iterator[tuple[str, Any, int]]:
@@ -72,34 +73,32 @@ def _plain_numbers(values: list[Any]) -> bool:
         return False
 
 
-def _find_problem(value: Any, depth: int) -> str | None:
-    """Returns what is wrong with a value by itself, and what to do; None if nothing is."""
-    if isinstance(value, str):
-        return _wrong_text(value, LONGEST_TEXT)
-    if isinstance(value, int):
-        return (
-            None
-            if abs(value) <= LARGEST_NUMBER
-            else "a whole number has at most 63 bits: send a larger one as text"
-        )
-    if isinstance(value, float):
-        return None if math.isfinite(value) else "not a finite number: send null instead"
-    if isinstance(value, dict):
-        wrong = next(filter(None, (_wrong_text(name, LONGEST_NAME) for name in value)), None)
-        return wrong or _too_deep(depth)
-    return _too_deep(depth) if isinstance(value, list) else None
+def _find_problem(path: str, value: Any, depth: int) -> Problem | None:
+    """Checks a value by itself, without those in it."""
+    return next((Problem(member=path, reason=reason) for reason in _faults(value, depth)), None)
 
 
-def _too_deep(depth: int) -> str | None:
-    return f"nested deeper than {DEEPEST} levels: send it flatter" if depth > DEEPEST else None
+def _faults(value: Any, depth: int) -> Iterator[str]:
+    """Yields what is wrong with a value, and what to do."""
+    match value:
+        case str():
+            yield from _faults_of_text(value, LONGEST_TEXT)
+        case int() if abs(value) > LARGEST_NUMBER:
+            yield "a whole number has at most 63 bits: send a larger one as text"
+        case float() if not math.isfinite(value):
+            yield "not a finite number: send null instead"
+        case dict():
+            for name in value:
+                yield from _faults_of_text(name, LONGEST_NAME)
+    if isinstance(value, dict | list) and depth > DEEPEST:
+        yield f"nested deeper than {DEEPEST} levels: send it flatter"
 
 
-def _wrong_text(text: str, longest: int) -> str | None:
+def _faults_of_text(text: str, longest: int) -> Iterator[str]:
     if len(text) > longest:
-        return f"longer than {longest} characters: send only its beginning"
+        yield f"longer than {longest} characters: send only its beginning"
     if _UNSTORABLE.search(text):
-        return "a NUL or half of a surrogate pair in a text: leave it out"
-    return None
+        yield "a NUL or half of a surrogate pair in a text: leave it out"
 
 
 def plain_text(text: str) -> str:
@@ -130,7 +129,7 @@ def make_showable(document: Any, depth: int = 1) -> Any:
         return {name: make_showable(value, depth + 1) for name, value in document.items()}
     if isinstance(document, list):
         return [make_showable(value, depth + 1) for value in document]
-    return document if _find_problem(document, depth) is None else str(document)[:LONGEST_NAME]
+    return document if _find_problem("", document, depth) is None else str(document)[:LONGEST_NAME]
 
 
 def free_form(document: FreeJson) -> FreeJson:

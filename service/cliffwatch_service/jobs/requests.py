@@ -75,7 +75,7 @@ def asked_of(work: AskedWork) -> RequestDraft:
         raise _invalid_request("base", "a request names base and head, or arms in its setup, and not both")
     problem = find_problem(work.setup)
     if problem is not None:
-        raise _invalid_request("setup", problem)
+        raise _invalid_request("setup", problem.reason)
     contents = {each.name: each.content for each in work.contents}
     odd = _find_wrong_file(work, contents)
     if odd is not None:

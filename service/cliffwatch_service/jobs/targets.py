@@ -7,6 +7,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch.formats.setup import NO_SETUP, Setup
 from cliffwatch_service.jobs.leases import ONLINE_WITHIN
 from cliffwatch_service.refusal import Refusal
@@ -28,19 +29,29 @@ class Needs:
     cpus: int = 0
     """CPUs of its largest guest; 0 if no case asks for a number."""
 
-    def unmet(self, host: OfferedTargetRow) -> str | None:
-        """Returns what a host lacks, in words; None if it can do the job.
+    def unmet(self, host: OfferedTargetRow) -> Failure | None:
+        """Returns what the hosts of a target lack if they are like this one; None if it can do the job.
 
         CPUs matter in walltime only: under icount the CPUs of a guest take turns on one CPU of the host.
         """
         image = self.setup.build_image
+        hosts_of_it = f"no host of {host.platform}:{host.mode}"
         if self.setup != NO_SETUP and not host.setups:
-            return "takes arms, shapes and suites of a request: its `cliffwatch worker` is too old"
+            return host_failed(
+                f"{hosts_of_it} takes arms, shapes and suites of a request",
+                "its `cliffwatch worker` is too old, update it",
+            )
         if image is not None and image not in host.build_images:
             there = ", ".join(host.build_images) or "none"
-            return f"builds in {image} (there: {there}; `cliffwatch worker --build-image`)"
+            return host_failed(
+                f"{hosts_of_it} builds in {image} (there: {there})",
+                f"`cliffwatch worker --build-image {image}` allows it",
+            )
         if host.mode == "walltime" and host.cpus is not None and self.cpus > host.cpus:
-            return f"has {self.cpus} CPUs for the largest guest (there: {host.cpus})"
+            return host_failed(
+                f"{hosts_of_it} has {self.cpus} CPUs for the largest guest (there: {host.cpus})",
+                "ask for a smaller guest",
+            )
         return None
 
 
@@ -68,48 +79,38 @@ def refuse_unoffered(connection: Connection[Any], targets: Targets, needs: Needs
     An offline host counts: it may come back.
     """
     rows = hosts.offered_targets(connection)
-    problems = {
-        index: problem for index, target in enumerate(targets) if (problem := _problem(rows, target, needs))
-    }
-    if not problems:
-        return
     there = sorted({(row.platform, row.mode) for row in rows})
-    unoffered = [_format_target(targets[index]) for index, problem in problems.items() if problem == _NOBODY]
-    sentences = [
-        f"no host of {_format_target(targets[index])} {each}"
-        for index, each in problems.items()
-        if each != _NOBODY
-    ]
-    if unoffered:
-        known = f"there are {', '.join(map(_format_target, there))}" if there else _NO_HOST
-        sentences.insert(0, f"no enrolled host offers {', '.join(unoffered)}; {known}")
+    unmet = {
+        index: failure
+        for index, target in enumerate(targets)
+        if target in there and (failure := _unmet(rows, target, needs)) is not None
+    }
+    absent = [index for index, target in enumerate(targets) if target not in there]
+    if not unmet and not absent:
+        return
+    failures = {**{index: _refuse_absent([targets[index]], there) for index in absent}, **unmet}
+    together = [_refuse_absent([targets[index] for index in absent], there)] if absent else []
     raise Refusal(
         422,
         "no host for it",
-        "; ".join(sentences),
-        errors=[
-            (f"body.targets.{index}", _error(targets[index], problem)) for index, problem in problems.items()
-        ],
+        "; ".join(map(str, [*together, *unmet.values()])),
+        errors=[(f"body.targets.{index}", str(failure)) for index, failure in sorted(failures.items())],
         offered=[{"platform": platform, "mode": mode} for platform, mode in there],
     )
 
 
-_NOBODY = "nobody"
-_NO_HOST = "no host is enrolled yet: start `cliffwatch worker` on one"
-
-
-def _problem(rows: Sequence[OfferedTargetRow], target: tuple[str, str], needs: Needs) -> str | None:
-    """Returns what the last host of a target lacks, in words; None if any host can do the job."""
-    there = [row for row in rows if (row.platform, row.mode) == target]
-    unmet = [needs.unmet(row) for row in there]
-    if not there:
-        return _NOBODY
+def _unmet(rows: Sequence[OfferedTargetRow], target: tuple[str, str], needs: Needs) -> Failure | None:
+    """Returns what the last host of a target lacks; None if any host can do the job."""
+    unmet = [needs.unmet(row) for row in rows if (row.platform, row.mode) == target]
     return None if None in unmet else unmet[-1]
 
 
-def _error(target: tuple[str, str], problem: str) -> str:
-    named = _format_target(target)
-    return f"no enrolled host offers {named}" if problem == _NOBODY else f"no host of {named} {problem}"
+def _refuse_absent(targets: Targets, there: Targets) -> Failure:
+    known = f"there are {', '.join(map(_format_target, there))}" if there else _NO_HOST
+    return host_failed(f"no enrolled host offers {', '.join(map(_format_target, targets))}", known)
+
+
+_NO_HOST = "no host is enrolled yet, start `cliffwatch worker` on one"
 
 
 def warn_of_offline_targets(connection: Connection[Any], targets: Targets, now: datetime) -> list[str]:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
+from cliffwatch.failure import Failure, wrong_usage
+
 _MAIL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _REPOSITORY = re.compile(r"[\w-][\w.-]{0,99}/[\w-][\w.-]{0,99}", re.ASCII)
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -21,9 +23,9 @@ def mail_addresses(given: tuple[str, ...]) -> tuple[str, ...]:
 def webhook_addresses(given: tuple[str, ...]) -> tuple[str, ...]:
     """Returns `given`, checked: URLs at or below which webhooks may lie. Raises ValueError."""
     for each in given:
-        wrong = find_webhook_problem(each)
-        if wrong is not None:
-            raise ValueError(f"{each[:100]!r}: {wrong}")
+        refused = refuse_webhook(each)
+        if refused is not None:
+            raise ValueError(str(refused))
     return given
 
 
@@ -62,35 +64,34 @@ def allows_repository(allowed: Sequence[str], name: str) -> bool:
     return is_repository(name) and name.lower() in map(str.lower, allowed)
 
 
-def find_webhook_problem(address: str) -> str | None:
-    """Returns why an address cannot be a webhook's; None if it can.
+def refuse_webhook(address: str) -> Failure | None:
+    """Refuses an address that cannot be a webhook's, or that URL parsers read differently."""
 
-    Addresses that URL parsers read differently are refused.
-    """
+    def refuse(why: str) -> Failure:
+        return wrong_usage(f"{address[:100]!r}: {why}", "give one such as https://chat.example.org/hooks/1")
+
     if not address.isascii() or not address.isprintable() or any(each in address for each in ' \\"<>^`{|}#'):
-        return "it contains characters that URLs do not allow"
+        return refuse("it contains characters that URLs do not allow")
     try:
         parts = urlsplit(address)
         port = parts.port
     except ValueError:
-        return "it is not a URL"
+        return refuse("it is not a URL")
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-        return "must be https://…, or http:// on this machine"
+        return refuse("must be https://…, or http:// on this machine")
     if parts.hostname is None or "@" in parts.netloc or "%" in parts.netloc or port == 0:
-        return "must name a host, without a user"
+        return refuse("must name a host, without a user")
     if any(
         unquote(part) in (".", "..") or "/" in unquote(part) or "\\" in unquote(part)
         for part in parts.path.split("/")
     ):
-        return "its path must not lead upwards"
+        return refuse("its path must not lead upwards")
     return None
 
 
 def allows_webhook(allowed: Sequence[str], address: str) -> bool:
     """Whether the address lies at or below an allowed one: same scheme, host and port, and below its path."""
-    if find_webhook_problem(address) is not None:
-        return False
-    return any(_lies_below(each, address) for each in allowed)
+    return refuse_webhook(address) is None and any(_lies_below(each, address) for each in allowed)
 
 
 def _lies_below(allowed: str, address: str) -> bool:

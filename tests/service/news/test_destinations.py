@@ -14,7 +14,7 @@ from cliffwatch_service.runtime.destinations import (
     allows_mail,
     allows_repository,
     allows_webhook,
-    find_webhook_problem,
+    refuse_webhook,
 )
 from cliffwatch_service.runtime.settings import Settings, read_settings
 
@@ -69,8 +69,8 @@ def test_webhooks_go_at_or_below_what_is_allowed(address: str, *, allowed: bool)
 
 
 def test_plain_http_is_for_this_machine() -> None:
-    assert find_webhook_problem("http://127.0.0.1:9000/x") is None
-    assert find_webhook_problem("http://hooks.example.org/x") is not None
+    assert refuse_webhook("http://127.0.0.1:9000/x") is None
+    assert refuse_webhook("http://hooks.example.org/x") is not None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from psycopg import Connection
 
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.formats.setup import NO_SETUP, Setup, build_anchored_arms
 from cliffwatch.identities import digest_of
 from cliffwatch_service.history.git import missing_commit
@@ -84,14 +84,15 @@ def settle_anchor(
     else:
         commit = row.anchor_commit or _find_named_commit(row, line, tags)
         problem = (
-            _explain_unresolved(row, tags)
+            _refuse_unresolved(row, tags)
             if commit is None
-            else _explain_missing(connection, row, commit, git_dir)
+            else _find_missing(connection, row, commit, git_dir)
         )
         if problem is not None and row.anchor is None:
             commit, problem = line[-1], None
-    if (commit, problem) != (row.anchor_commit, row.anchor_problem):
-        follows.set_anchor(connection, row.id, commit, problem)
+    words = None if problem is None else str(problem)
+    if (commit, words) != (row.anchor_commit, row.anchor_problem):
+        follows.set_anchor(connection, row.id, commit, words)
     if commit != row.anchor_commit:
         detail = {"before": row.anchor_commit or NO_ANCHOR, "now": commit or NO_ANCHOR}
         tokens.write_audit(connection, who=ASKER, action="anchor", what=str(row.id), detail=detail, now=now)
@@ -106,22 +107,24 @@ def _find_named_commit(row: FollowRow, line: Sequence[str], tags: Mapping[str, s
     return None if isinstance(tags, Failure) else tags.get(row.anchor.removeprefix("refs/tags/"))
 
 
-def _explain_unresolved(row: FollowRow, tags: Mapping[str, str] | Failure) -> str:
+def _refuse_unresolved(row: FollowRow, tags: Mapping[str, str] | Failure) -> Failure:
     if isinstance(tags, Failure):
-        return (
-            f"the tags of the tree could not be read ({tags.message}); they are read again at the next look"
+        return host_failed(
+            f"the tags of the tree could not be read ({tags.message})", "they are read again at the next look"
         )
-    return f"the tree has no tag {row.anchor}: name another anchor, by a tag or a whole commit"
+    return wrong_usage(f"the tree has no tag {row.anchor}", "name another anchor, by a tag or a whole commit")
 
 
-def _explain_missing(connection: Connection[Any], row: FollowRow, commit: str, git_dir: Path) -> str | None:
-    """Returns why a commit is unavailable; None if it is on the branch or can be fetched."""
+def _find_missing(connection: Connection[Any], row: FollowRow, commit: str, git_dir: Path) -> Failure | None:
+    """Fails if a commit is neither on the branch nor can be fetched."""
     if trees.ordinal_of(connection, row.branch_id, commit) is not None:
         return None
     missing = missing_commit(git_dir / f"{digest_of(row.tree)}.anchor.git", row.tree, commit)
     if missing is None:
         return None
-    return f"the tree does not give the anchor {commit[:12]} ({missing.message}): name another one"
+    return wrong_usage(
+        f"the tree does not give the anchor {commit[:12]} ({missing.message})", "name another one"
+    )
 
 
 def parts_of(row: FollowRow, base: str, head: str, anchor: str | None) -> list[Part]:
