@@ -35,7 +35,7 @@ def published(running: Running) -> dict[str, Any]:
         for point in running.get(f"/series/{each['series']}/history", **more)["points"]
     ]
     with running.http(None) as http:
-        strip = "1 regression" in http.get("/").text
+        strip = "1 worse" in http.get("/").text
     return {
         "points": len(points),
         "changes": len(running.get("/changes")["items"]),

@@ -14,6 +14,7 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.importing import ImportedFile, import_file
 from cliffwatch.parsers.table.columns import NAMES
+from cliffwatch.reports.json_report import comparison_row
 from cliffwatch_runner.upload.result_directory import upload_run
 from cliffwatch_service.compare.analysis import load_arms
 from cliffwatch_service.store import run_arms, runs
@@ -60,7 +61,7 @@ def test_an_export_is_compared_as_the_run_that_is_stored(running: Running, tmp_p
     def rows(arms: Any) -> Any:
         compared = compare_run(Sides(base=arms["base"], head=arms["head"], one_run=True))
         assert isinstance(compared, ComparisonSet)
-        return compared.rows
+        return [comparison_row(row) for row in compared.rows]
 
     assert (back.run, back.one_run, list(back.arms)) == (run.digest, True, ["base", "head"])
     assert rows(back.arms) == rows(stored)

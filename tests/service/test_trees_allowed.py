@@ -147,6 +147,8 @@ def test_credentials_that_were_stored_before_they_were_refused_are_not_shown(run
         *(f"/api/v1/jobs/{job['job']}", f"/api/v1/runs/{run.digest}", "/api/v1/follows"),
         *(
             "/",
+            "/branches",
+            "/branches/old",
             f"/requests/{made['request']}",
             f"/jobs/{job['job']}",
             f"/runs/{run.digest}",

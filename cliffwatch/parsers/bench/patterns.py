@@ -10,6 +10,8 @@ _PLUS_MINUS = r"(?:±|\+/-|\+-|Â±|┬▒|ñ|\?|\ufffd{1,2})"
 _PART = re.compile(
     r"(?P<place>\{(?P<name>\w{0,20})(?::(?P<inside>[^{}]*))?\})|(?P<blank> )|(?P<sign>[\[\]±])|[^{ \[\]±]+"
 )
+_WORD_ENDS = re.compile(r"\w$").search
+_WORD_BEGINS = re.compile(r"[\w{]").match
 
 
 def line_pattern(text: str) -> str:
@@ -29,7 +31,7 @@ def _parts(text: str) -> Iterator[str]:
         if part["place"]:
             yield f"(?P<{name}>{inside})" if name else f"(?:{inside})"
         elif part["blank"]:
-            between_words = re.search(r"\w$", text[: part.start()]) and re.match(r"[\w{]", text[part.end() :])
+            between_words = _WORD_ENDS(text[: part.start()]) and _WORD_BEGINS(text[part.end() :])
             yield r"\s+" if between_words else r"\s*"
         elif part["sign"]:
             yield {"[": "(?:", "]": ")?", "±": _PLUS_MINUS}[part["sign"]]

@@ -137,9 +137,11 @@ def compile_templates() -> None:
 
 
 def query(given: Mapping[str, object], **changed: object) -> str:
-    """Returns a query string from parameters and changes to them, without None and empty values."""
-    together = {**given, **changed}
-    text = urlencode({name: value for name, value in together.items() if value not in (None, "")})
+    """Returns a query string from parameters and changes to them, without empty values and credentials."""
+    given_values = {**given, **changed}.items()
+    text = urlencode(
+        {name: _hide_credentials(value) for name, value in given_values if value not in (None, "")}
+    )
     return f"?{text}" if text else ""
 
 
