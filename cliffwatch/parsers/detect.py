@@ -87,8 +87,8 @@ def _foreign(text: str) -> Parsed | None:
         return None
     from cliffwatch.parsers.documents.foreign import refuse_foreign_text  # noqa: PLC0415 - as above
 
-    reason = refuse_foreign_text(text)
-    return None if reason is None else Parsed(found=(), problems=(problem_at(0, "", reason),))
+    refused = refuse_foreign_text(text)
+    return None if refused is None else Parsed(found=(), problems=(refused,))
 
 
 def _table(text: str) -> Parsed | None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from cliffwatch.parsers.cleaning import clean_lines
+from cliffwatch.parsers.readings import Problem
 
 Object = Mapping[str, object]
 
@@ -106,17 +107,17 @@ _TEXTS = tuple(
 )
 
 
-def refuse_foreign_text(text: str) -> str | None:
-    """Explains why a text is not read. None if it is not the output of another known tool for people."""
+def refuse_foreign_text(text: str) -> Problem | None:
+    """Refuses a text that is the output of another known tool for people."""
     begin = "\n".join(line.text for line in clean_lines(text[:_BEGIN]))
     for pattern, name, way_out in _TEXTS:
         if pattern.search(begin):
-            return f"this is {name}, which is not read: {way_out}"
+            return Problem(reason=f"this is {name}, which is not read: {way_out}")
     return None
 
 
-def refuse_foreign(content: object) -> str | None:
-    """Explains why a document is not read. None if it may be in Bencher's format."""
+def refuse_foreign(content: object) -> Problem | None:
+    """Refuses a document that cannot be in Bencher's format."""
     is_list = isinstance(content, list)
     first = (
         next((each for each in content if isinstance(each, dict)), {})
@@ -126,9 +127,9 @@ def refuse_foreign(content: object) -> str | None:
     if isinstance(first, dict):
         for form in FORMS:
             if form.has(first):
-                return f"this is {form.name}, which is not read: {form.way_out}"
+                return Problem(reason=f"this is {form.name}, which is not read: {form.way_out}")
     if is_list or not isinstance(content, dict):
-        return f"JSON of a form that is not known, and so not read: {_CSV}"
+        return Problem(reason=f"JSON of a form that is not known, and so not read: {_CSV}")
     return None
 
 

@@ -38,7 +38,7 @@ def _parse_document(content: object, text: str) -> Parsed:
         return parse_google(content)
     if isinstance(content, dict) and looks_like_hyperfine(content):
         return parse_hyperfine(content)
-    reason = refuse_foreign(content)
-    if reason is not None:
-        return Parsed(found=(), problems=(problem_at(0, "", reason),))
+    refused = refuse_foreign(content)
+    if refused is not None:
+        return Parsed(found=(), problems=(refused,))
     return parse_bencher(text)

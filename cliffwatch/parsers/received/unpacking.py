@@ -7,6 +7,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from cliffwatch.failure import Failure, wrong_usage
 
@@ -31,20 +32,10 @@ _NO_CONTENT = ("__MACOSX/", ".DS_Store")
 _SHOWN = 5
 
 
-class _Refused(Exception):
-    """A container is not read. The message says why, `next_step` what to do."""
-
-    def __init__(self, reason: str, next_step: str) -> None:
-        super().__init__(reason)
-        self.next_step = next_step
-
-
 def unpack(content: bytes, name: str) -> bytes | Failure:
     """Unpacks all layers of an input. Returns an unpacked input unchanged."""
     try:
-        return _innermost(content)
-    except _Refused as refused:
-        return wrong_usage(f"{name} is not read: {refused}", refused.next_step)
+        unpacked = _innermost(content)
     except (
         EOFError,
         OSError,
@@ -58,22 +49,25 @@ def unpack(content: bytes, name: str) -> bytes | Failure:
     ) as error:
         reason = str(error)[:200] or "it ends too early"
         return wrong_usage(f"{name} is damaged: {reason}", "pack it again, or give its content")
+    if isinstance(unpacked, Failure):
+        return replace(unpacked, message=f"{name} is not read: {unpacked.message}")
+    return unpacked
 
 
-def _innermost(content: bytes) -> bytes:
+def _innermost(content: bytes) -> bytes | Failure:
     for _ in range(_DEEPEST + 1):
         unpacked = _one_layer(content)
-        if unpacked is None:
-            return content
+        if unpacked is None or isinstance(unpacked, Failure):
+            return content if unpacked is None else unpacked
         content = unpacked
-    raise _Refused(f"it is packed more than {_DEEPEST} times", "unpack it")
+    return wrong_usage(f"it is packed more than {_DEEPEST} times", "unpack it")
 
 
-def _one_layer(content: bytes) -> bytes | None:
+def _one_layer(content: bytes) -> bytes | Failure | None:
     """Unpacks one layer. None if the content is not a container."""
     for magic, what in _FOREIGN.items():
         if content.startswith(magic):
-            raise _Refused(
+            return wrong_usage(
                 f"it is {what}",
                 "give the text that the benchmark printed, as it is or as .gz, .xz, .zst or .zip",
             )
@@ -83,7 +77,7 @@ def _one_layer(content: bytes) -> bytes | None:
     return _tar(content) if content[257:262] == b"ustar" else None
 
 
-def _join_pieces(pieces: Iterator[bytes]) -> bytes:
+def _join_pieces(pieces: Iterator[bytes]) -> bytes | Failure:
     """Joins the pieces.
 
     Stops as soon as they exceed the limit, so a decompression bomb is not unpacked further.
@@ -92,22 +86,22 @@ def _join_pieces(pieces: Iterator[bytes]) -> bytes:
     for piece in pieces:
         whole.write(piece)
         if whole.tell() > LARGEST_BYTES:
-            raise _Refused(
+            return wrong_usage(
                 f"it unpacks to more than {LARGEST_BYTES >> 20} MiB",
                 "split it by benchmark and compare the parts",
             )
     return whole.getvalue()
 
 
-def _gzip(content: bytes) -> bytes:
+def _gzip(content: bytes) -> bytes | Failure:
     return _join_pieces(_streams(content, _Zlib, b"\x1f\x8b"))
 
 
-def _bzip2(content: bytes) -> bytes:
+def _bzip2(content: bytes) -> bytes | Failure:
     return _join_pieces(_streams(content, bz2.BZ2Decompressor, b"BZh"))
 
 
-def _xz(content: bytes) -> bytes:
+def _xz(content: bytes) -> bytes | Failure:
     return _join_pieces(_streams(content, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), b"\xfd7zXZ\0"))
 
 
@@ -161,7 +155,7 @@ def _streams(
         raise ValueError("other data follows the packed data")
 
 
-def _zstd(content: bytes) -> bytes:
+def _zstd(content: bytes) -> bytes | Failure:
     import zstandard  # noqa: PLC0415 - needed only for this container
 
     def pieces() -> Iterator[bytes]:
@@ -183,34 +177,40 @@ def _zstd(content: bytes) -> bytes:
         raise ValueError(str(error)) from None
 
 
-def _zip(content: bytes) -> bytes:
+def _zip(content: bytes) -> bytes | Failure:
     if content.count(_ZIP_ENTRY) > _MOST_MEMBERS:
-        raise _Refused(f"it holds more than {_MOST_MEMBERS} files", "give the one you mean")
+        return wrong_usage(f"it holds more than {_MOST_MEMBERS} files", "give the one you mean")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         files = [each for each in archive.infolist() if not each.is_dir()]
-        chosen = files[_find_single_file([each.filename for each in files])]
+        single = _find_single_file([each.filename for each in files])
+        if isinstance(single, Failure):
+            return single
+        chosen = files[single]
         if chosen.flag_bits & 1:
-            raise _Refused("it is encrypted", "unpack it")
+            return wrong_usage("it is encrypted", "unpack it")
         if chosen.compress_type not in _READ_METHODS:
-            raise _Refused("its compression method is not supported", "unpack it, or pack it with `zip`")
+            return wrong_usage("its compression method is not supported", "unpack it, or pack it with `zip`")
         with archive.open(chosen) as member:
             return _join_pieces(iter(lambda: member.read(_PIECE), b""))
 
 
-def _tar(content: bytes) -> bytes:
+def _tar(content: bytes) -> bytes | Failure:
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
         files = []
         for each in archive:
             if each.isreg():
                 files.append(each)
             if len(files) > _MOST_MEMBERS:
-                raise _Refused(f"it holds more than {_MOST_MEMBERS} files", "give the one you mean")
-        member = archive.extractfile(files[_find_single_file([each.name for each in files])])
+                return wrong_usage(f"it holds more than {_MOST_MEMBERS} files", "give the one you mean")
+        single = _find_single_file([each.name for each in files])
+        if isinstance(single, Failure):
+            return single
+        member = archive.extractfile(files[single])
         assert member is not None
         return _join_pieces(iter(lambda: member.read(_PIECE), b""))
 
 
-def _find_single_file(names: list[str]) -> int:
+def _find_single_file(names: list[str]) -> int | Failure:
     """Returns the index of the only file in an archive.
 
     Refuses archives with several files, since any may be meant.
@@ -220,10 +220,10 @@ def _find_single_file(names: list[str]) -> int:
         return meant[0]
     shown = ", ".join(names[place] for place in meant[:_SHOWN]) + (", …" if len(meant) > _SHOWN else "")
     reason = f"it holds {len(meant)} files: {shown}" if meant else "it holds no file"
-    raise _Refused(reason, "unpack it and name the files you mean")
+    return wrong_usage(reason, "unpack it and name the files you mean")
 
 
-_READERS: Mapping[bytes, Callable[[bytes], bytes]] = {
+_READERS: Mapping[bytes, Callable[[bytes], bytes | Failure]] = {
     b"\x1f\x8b": _gzip,
     b"\xfd7zXZ\0": _xz,
     b"\x28\xb5\x2f\xfd": _zstd,

@@ -8,6 +8,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from cliffwatch.parsers.readings import Problem, problem_at
 from cliffwatch.parsers.table.columns import NAMES, NEEDED, TableRow
 from cliffwatch.parsers.table.header import LONGEST_HEADER, header_cells
 from cliffwatch.parsers.table.reading import Table, TableReader
@@ -59,15 +60,15 @@ def remove_guard(text: str) -> str:
     return text[1:] if text.startswith("'") and text[1:].startswith(_GUARDED) else text
 
 
-def _find_header_problem(header: list[str]) -> str | None:
-    """Explains why a table with this header cannot be read. None if it can."""
-    if len(header) > MOST_COLUMNS:
-        return f"more than {MOST_COLUMNS} columns"
+def _find_header_problem(line: str, header: list[str]) -> Problem | None:
+    """Finds what makes a table with this header, of this line, unreadable."""
     lacking = NEEDED - set(header)
     twice = [name for name in NAMES if header.count(name) > 1]
-    return (
-        f"no column {min(lacking)!r}" if lacking else f"column {twice[0]!r} appears twice" if twice else None
-    )
+    if len(header) > MOST_COLUMNS:
+        return problem_at(1, line, f"more than {MOST_COLUMNS} columns")
+    if lacking:
+        return problem_at(1, line, f"no column {min(lacking)!r}")
+    return problem_at(1, line, f"column {twice[0]!r} appears twice") if twice else None
 
 
 def read_csv_table(text: str) -> Table:
@@ -75,15 +76,14 @@ def read_csv_table(text: str) -> Table:
     reader = TableReader()
     first = text[:LONGEST_HEADER].partition("\n")[0]
     header = header_cells(first)
-    reason = _find_header_problem(header)
-    if reason is not None:
-        reader.problem(1, first, reason)
+    problem = _find_header_problem(first, header)
+    if problem is not None:
+        reader.skip(problem)
         return reader.table()
     for line, cells in _lines(text[len(first) + 1 :], reader):
         if len(cells) != len(header):
-            reader.problem(
-                line, ",".join(cells)[:400], f"{len(cells)} columns, but the header has {len(header)}"
-            )
+            reason = f"{len(cells)} columns, but the header has {len(header)}"
+            reader.skip(problem_at(line, ",".join(cells), reason))
         else:
             named = dict(zip(header, map(remove_guard, cells), strict=True))
             reader.add(named, line)
@@ -99,7 +99,7 @@ def _lines(text: str, reader: TableReader) -> Iterator[tuple[int, list[str]]]:
         except StopIteration:
             return
         except csv.Error as error:
-            reader.problem(rows.line_num + 1, "", f"not a line of CSV: {error}")
+            reader.skip(problem_at(rows.line_num + 1, "", f"not a line of CSV: {error}"))
             continue
         if cells:
             yield rows.line_num + 1, cells

@@ -107,8 +107,7 @@ def read_parquet_table(content: bytes, name: str) -> Table | Failure:
         names = set(about.schema.to_arrow_schema().names)
         texts = [each.name for each in COLUMNS if each.kind in ("string", "object") and each.name in names]
         with parquet.ParquetFile(source, metadata=about, read_dictionary=texts, pre_buffer=False) as file:
-            reason = _find_metadata_problem(pa, file)
-            return _refuse_file(name, reason) if reason is not None else _read(name, file)
+            return _refuse_metadata(pa, name, file) or _read(name, file)
     return failed[0]
 
 
@@ -130,34 +129,41 @@ def _refuse_file(name: str, reason: str) -> Failure:
     )
 
 
-def _find_metadata_problem(pa: Any, file: Any) -> str | None:
-    """Describes what is wrong with a file according to its metadata. None if nothing is."""
+def _refuse_metadata(pa: Any, name: str, file: Any) -> Failure | None:
+    """Refuses a file whose columns or sizes, by its metadata, cannot be read."""
     names = list(file.schema_arrow.names)
     if file.metadata.num_columns > MOST_COLUMNS:
-        return f"{file.metadata.num_columns} columns, at most {MOST_COLUMNS} are read"
+        return _refuse_file(name, f"{file.metadata.num_columns} columns, at most {MOST_COLUMNS} are read")
     lacking = NEEDED - set(names)
-    if lacking or any(names.count(name) > 1 for name in NAMES):
-        return f"it has no column {min(lacking)!r}" if lacking else "a column appears twice"
+    if lacking:
+        return _refuse_file(name, f"it has no column {min(lacking)!r}")
+    if any(names.count(each) > 1 for each in NAMES):
+        return _refuse_file(name, "a column appears twice")
     version = (file.schema_arrow.metadata or {}).get(b"format_version", b"1").decode(errors="replace")
     if not version.isdecimal() or len(version) > 4 or int(version) > FORMAT_VERSION:
-        return f"it has format {version[:40]}; this Cliffwatch reads up to {FORMAT_VERSION}"
+        return _refuse_file(
+            name, f"it has format {version[:40]}; this Cliffwatch reads up to {FORMAT_VERSION}"
+        )
     fields = [(field.name, field.type) for field in file.schema_arrow]
     kinds = {each.name: each.kind for each in COLUMNS}
-    odd = [name for name, type_ in fields if name in kinds and not _fits(pa, type_, kinds[name])]
-    return f"column {odd[0]!r} has the wrong type" if odd else _too_large(file.metadata)
+    odd = [column for column, type_ in fields if column in kinds and not _fits(pa, type_, kinds[column])]
+    if odd:
+        return _refuse_file(name, f"column {odd[0]!r} has the wrong type")
+    return _refuse_too_large(name, file.metadata)
 
 
-def _too_large(about: Any) -> str | None:
+def _refuse_too_large(name: str, about: Any) -> Failure | None:
     groups = [about.row_group(index) for index in range(about.num_row_groups)]
     cells = [group.column(place) for group in groups for place in range(group.num_columns)]
     rows = max(about.num_rows, sum(group.num_rows for group in groups))
     unpacked = sum(abs(each.total_uncompressed_size) for each in cells)
     if rows > MOST_ROWS:
-        return f"{count_noun(rows, 'row')}, at most {MOST_ROWS} are read"
+        return _refuse_file(name, f"{count_noun(rows, 'row')}, at most {MOST_ROWS} are read")
     if unpacked > MOST_BYTES:
-        return f"it unpacks to {unpacked >> 20} MiB, at most {MOST_BYTES >> 20} are read"
-    many = any(each.num_values > MOST_READINGS for each in cells)
-    return f"a column of more than {MOST_READINGS} values" if many else None
+        return _refuse_file(name, f"it unpacks to {unpacked >> 20} MiB, at most {MOST_BYTES >> 20} are read")
+    if any(each.num_values > MOST_READINGS for each in cells):
+        return _refuse_file(name, f"a column of more than {MOST_READINGS} values")
+    return None
 
 
 def _fits(pa: Any, type_: Any, kind: str) -> bool:

@@ -93,11 +93,11 @@ class TableReader:
             self._add(cells)
         except (Unreadable, OverflowError, RecursionError) as error:
             shown = ",".join(str(each)[:100] for each in cells.values() if each is not None)
-            self.problem(line, shown, str(error) or "nested too deeply")
+            self.skip(problem_at(line, shown, str(error) or "nested too deeply"))
 
-    def problem(self, line: int, text: str, reason: str) -> None:
+    def skip(self, problem: Problem) -> None:
         if len(self._problems) < MOST_PROBLEMS:
-            self._problems.append(problem_at(line, text, reason))
+            self._problems.append(problem)
         else:
             self._more += 1
 
