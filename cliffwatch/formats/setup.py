@@ -86,7 +86,7 @@ class SetupShape(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=Tr
 
     def word(self) -> str:
         """Formats the shape for `cliffwatch run --shape`."""
-        named = {"cpus": self.cpus, "possible-cpus": self.possible_cpus, "numa-nodes": self.numa_nodes}
+        named = {name.replace("_", "-"): getattr(self, name) for name in self.__struct_fields__}
         return " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
 
 
@@ -159,7 +159,7 @@ def _faults(setup: Setup) -> Iterator[str]:
         yield f"the file {min(wanted - files)!r} is named but was not sent"
     yield from _faults_of_files(setup.files)
     if not all(shape.word() for shape in setup.shapes):
-        yield "a shape is empty: give cpus, possible_cpus or numa_nodes"
+        yield f"a shape is empty: give {', '.join(SetupShape.__struct_fields__)}"
 
 
 def _faults_of_files(files: Iterable[SetupFile]) -> Iterator[str]:

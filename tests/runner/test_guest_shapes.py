@@ -1,6 +1,7 @@
 """What cases ask of their guest: read from suites, planned by shape, and started as asked."""
 
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from cliffwatch.failure import Failure
 from cliffwatch_runner.guest.argv import SANDBOX_FOLDERS, GuestShape, vng_argv
 from cliffwatch_runner.plan.plan import make_plan
 from cliffwatch_runner.plan.selection import Selection, select_cases
-from cliffwatch_runner.plan.shapes import apply_shapes, parse_shape, shape_of_case
+from cliffwatch_runner.plan.shapes import SHAPE_WORDS, apply_shapes, parse_shape, shape_of_case
+from cliffwatch_runner.upload.setup_files import LocalSetup, collect_setup
 
 SUITE = """
 title = "Shapes"
@@ -188,7 +190,7 @@ def test_a_run_measures_every_case_in_each_shape_that_is_named_but_those_that_as
     ("text", "problem"),
     [
         ("", "names nothing"),
-        ("cpus", "give one or more of cpus=N, possible-cpus=N, numa-nodes=N"),
+        ("cpus", "give one or more of cpus=N possible-cpus=N numa-nodes=N"),
         ("cpus=0", "from 1 to 255"),
         ("cpus=2 cpus=3", "is given twice"),
         ("memory=4", "is no part of a shape"),
@@ -201,3 +203,26 @@ def test_a_shape_that_is_none_is_refused_with_what_is_wrong(text: str, problem: 
     shape = parse_shape(text)
     assert isinstance(shape, Failure)
     assert problem in str(shape)
+
+
+@pytest.mark.parametrize("word", SHAPE_WORDS.replace("=N", "=2").split())
+def test_every_word_of_a_shape_reaches_the_guest_of_a_request(word: str) -> None:
+    here = parse_shape(word)
+    assert isinstance(here, GuestNeeds)
+
+    sent = collect_setup(LocalSetup(shapes=[here]), str)
+
+    assert not isinstance(sent, Failure)
+    assert [shape.word() for shape in sent[0].shapes] == [word]
+    assert here.params
+
+
+@pytest.mark.parametrize("word", SHAPE_WORDS.replace("=N", "=2").split())
+def test_the_guest_checks_every_word_of_a_shape(word: str) -> None:
+    needs = parse_shape(word)
+    assert isinstance(needs, GuestNeeds)
+    wanted = shape_of_case(GuestShape(mode="icount", cpus=1, memory_mib=512), needs).wanted()
+    agent = (files("cliffwatch_runner.guest") / "agent.sh").read_text()
+
+    assert wanted[word.partition("=")[0]] == "2"
+    assert [name for name in wanted if f"      {name}) found=" not in agent] == []

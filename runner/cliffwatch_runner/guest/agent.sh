@@ -100,7 +100,7 @@ check() {
       cpus) found=$(grep -c '^processor' /proc/cpuinfo) ;;
       possible-cpus) found=$(($(sed 's/.*-//' /sys/devices/system/cpu/possible) + 1)) ;;
       numa-nodes) found=$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' 2> /dev/null | wc -l | tr -d ' ') ;;
-      *) continue ;;
+      *) refuse "this agent cannot check the guest's $what" ;;
     esac
     case $found in
       "$value") ;;

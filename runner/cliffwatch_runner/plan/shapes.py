@@ -18,7 +18,10 @@ _MEMBERS = {
     "numa-nodes": "numa_nodes",
 }
 _MOST = {"cpus": 255, "possible-cpus": 255, "numa-nodes": 16}
-_CHOICES = f"give one or more of {', '.join(f'{each}=N' for each in _MEMBERS)}"
+SHAPE_WORDS = " ".join(f"{each}=N" for each in _MEMBERS)
+"""All words of a shape: `cpus=N …`."""
+
+_CHOICES = f"give one or more of {SHAPE_WORDS}"
 _NODES_CONFIG = ("CONFIG_NUMA=y", "CONFIG_X86_64_ACPI_NUMA=y")
 """Kernel configuration for several NUMA nodes."""
 

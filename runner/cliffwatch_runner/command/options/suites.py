@@ -10,7 +10,7 @@ import rich_click as click
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.suite import GuestNeeds
 from cliffwatch.failure import Failure
-from cliffwatch_runner.plan.shapes import parse_shape
+from cliffwatch_runner.plan.shapes import SHAPE_WORDS, parse_shape
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,7 +63,7 @@ _OPTIONS = (
         multiple=True,
         metavar="'cpus=N …'",
         callback=_shapes,
-        help="Guest for every case without its own: cpus=N possible-cpus=N numa-nodes=N; may be repeated.",
+        help=f"Guest for every case without its own: {SHAPE_WORDS}; may be repeated.",
     ),
 )
 
