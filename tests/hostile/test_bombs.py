@@ -313,7 +313,7 @@ def test_a_host_with_few_inodes_ends_the_job(tmp_path: Path, monkeypatch: pytest
     assert limits.exceeded([tmp_path], 0) is None
     monkeypatch.setattr("cliffwatch_runner.worker.limits.is_short_of_inodes", lambda _: True)
     assert (
-        limits.exceeded([tmp_path], 0)
+        str(limits.exceeded([tmp_path], 0))
         == f"hardly any inodes left on the disk of {tmp_path}: remove small files"
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from made_documents import made_work
 
+from cliffwatch.failure import host_failed
 from cliffwatch.formats.reading import as_json
 from cliffwatch.samples import Mode
 from cliffwatch_runner.doctor.check import Check, Group, Status
@@ -43,7 +44,7 @@ def test_what_fails_since_the_start_ends_fitness(
     reason = find_new_failures(at_start, now, mode)
     assert (reason is not None) is unfit
     if reason is not None:
-        assert "put it right" in reason
+        assert "put it right" in reason.next_step
 
 
 @dataclass
@@ -68,7 +69,8 @@ def test_a_job_is_given_back_with_the_reason_and_no_other_is_taken_until_the_hos
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, said, begun = Service(offers=2), [], []
-    states = iter(["turbo is on", "turbo is on", "turbo is on", None, None])
+    unfit = host_failed("turbo is on", "switch it off")
+    states = iter([unfit, unfit, unfit, None, None])
     host = WorkerHost(
         name="rome-1",
         platform="amd-rome",
@@ -92,6 +94,6 @@ def test_a_job_is_given_back_with_the_reason_and_no_other_is_taken_until_the_hos
     assert [path for path, _ in service.posts] == ["/offers", "/leases/l1/complete", "/offers"]
     end = service.posts[1][1]
     assert end["outcome"] == "given-back"
-    assert end["reason"] == "turbo is on"
+    assert end["reason"] == "turbo is on: switch it off"
     assert begun == ["j1"]
     assert next(states, "none is left") == "none is left"

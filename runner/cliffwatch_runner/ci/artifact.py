@@ -75,9 +75,9 @@ def unpack(archive: Path, folder: Path) -> Failure | None:
             return refuse_artifact("it is too large")
         with zipfile.ZipFile(archive) as opened:
             entries = opened.infolist()
-            wrong = _find_problem(entries)
-            if wrong is not None:
-                return refuse_artifact(wrong)
+            refused = _refuse_entries(entries)
+            if refused is not None:
+                return refused
             folder.mkdir(parents=True)
             _write_files(opened, [entry for entry in entries if not entry.is_dir()], folder)
     except _UNREADABLE as error:
@@ -91,32 +91,29 @@ def refuse_artifact(why: str) -> Failure:
     )
 
 
-def _find_problem(entries: Sequence[zipfile.ZipInfo]) -> str | None:
-    """Returns why an archive's list of entries is refused; None if it is acceptable."""
+def _refuse_entries(entries: Sequence[zipfile.ZipInfo]) -> Failure | None:
     if len(entries) > _MOST_ENTRIES:
-        return f"it has {count_noun(len(entries), 'entry', 'entries')}"
+        return refuse_artifact(f"it has {count_noun(len(entries), 'entry', 'entries')}")
     if sum(entry.file_size for entry in entries) > _LARGEST_CONTENT:
-        return "its content is too large"
+        return refuse_artifact("its content is too large")
     names = [entry.filename for entry in entries]
     if len({name.casefold().rstrip("/") for name in names}) != len(names):
-        return "a name is there twice"
-    return next((why for why in map(_find_entry_problem, entries) if why is not None), None)
+        return refuse_artifact("a name is there twice")
+    return next(filter(None, map(_refuse_entry, entries)), None)
 
 
-def _find_entry_problem(entry: zipfile.ZipInfo) -> str | None:
+def _refuse_entry(entry: zipfile.ZipInfo) -> Failure | None:
     shown = ascii(entry.filename[:80])
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or ((kind == stat.S_IFDIR) != entry.is_dir() and kind):
-        return f"{shown} is no regular file"
+        return refuse_artifact(f"{shown} is no regular file")
     if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _METHODS:
-        return f"{shown} is packed in a way that is not read"
+        return refuse_artifact(f"{shown} is packed in a way that is not read")
     if entry.file_size > _LARGEST_FILE:
-        return f"{shown} is too large"
-    return (
-        None
-        if _is_of_result_directory(entry.filename, folder=entry.is_dir())
-        else f"{shown} is no file of a run"
-    )
+        return refuse_artifact(f"{shown} is too large")
+    if not _is_of_result_directory(entry.filename, folder=entry.is_dir()):
+        return refuse_artifact(f"{shown} is no file of a run")
+    return None
 
 
 def _is_of_result_directory(name: str, *, folder: bool) -> bool:

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -9,7 +10,7 @@ import rich_click as click
 
 from cliffwatch.command.secret import shut_memory
 from cliffwatch.command.terminal import echo_failure, say
-from cliffwatch.failure import Exit, wrong_usage
+from cliffwatch.failure import Exit
 from cliffwatch.formats.work import TRUSTS
 from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.options.values import hours_option
@@ -42,16 +43,10 @@ def builder(exchange: Path, cache: Path, trust: str, hours: float) -> NoReturn:
 
     docker-compose.yml shows the intended use: a disposable container with nothing else in it.
     """
-    wrong = find_isolation_gap()
-    if wrong is not None:
-        failure = wrong_usage(
-            f"a builder needs its own container without a network: {wrong}",
-            (
-                "start it as docker-compose.yml does; without a container, `cliffwatch worker` builds "
-                "by itself"
-            ),
-        )
-        raise SystemExit(echo_failure(failure))
+    gap = find_isolation_gap()
+    if gap is not None:
+        message = f"a builder needs its own container without a network: {gap.message}"
+        raise SystemExit(echo_failure(replace(gap, message=message)))
     shut_memory()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(

@@ -37,8 +37,8 @@ class Remains:
     """What remained after a guest."""
 
     taken: TakenFiles
-    too_much: str | None
-    """Why the guest wrote too much; None if it did not."""
+    too_much: Failure | None
+    """The limit on its files that the guest exceeded; None if it exceeded none."""
 
     kept: tuple[str, ...]
     """Names that could not be removed."""
@@ -90,5 +90,6 @@ def _evidence(
         return splats[0].text
     tail = console.splitlines()[-30:]
     if status == "too-much-output":
-        return "\n".join([left.too_much or "a file that the guest wrote is too large", *tail])
+        too_much = str(left.too_much or "a file that the guest wrote is too large")
+        return "\n".join([too_much, *tail])
     return "\n".join(tail)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch_runner.sandbox.untrusted_files import open_below
 
 LARGEST_BYTES = 8 << 20
@@ -145,18 +146,24 @@ def _list_folder(folder: int) -> Iterator[tuple[str, os.stat_result]]:
                 yield entry.name, entry.stat(follow_symlinks=False)
 
 
-def find_exceeded_limit(folder: Path) -> str | None:
-    """Returns which limit on its files a guest exceeds, in words; None if it exceeds none."""
+def find_exceeded_limit(folder: Path) -> Failure | None:
+    """Returns which limit on its files a guest exceeds."""
     total = 0
     for count, entry in enumerate(entries_below(folder), 1):
         if entry is None:
-            return f"the guest made folders that are unreadable or nested deeper than {DEEPEST}"
+            return _wrote_too_much(
+                f"the guest made folders that are unreadable or nested deeper than {DEEPEST}"
+            )
         total += entry.bytes
         if total > LARGEST_RESULTS_BYTES:
-            return f"the guest wrote more than {LARGEST_RESULTS_BYTES >> 20} MiB"
+            return _wrote_too_much(f"the guest wrote more than {LARGEST_RESULTS_BYTES >> 20} MiB")
         if count >= MOST_ENTRIES:
-            return f"the guest made {MOST_ENTRIES} files or more"
+            return _wrote_too_much(f"the guest made {MOST_ENTRIES} files or more")
     return None
+
+
+def _wrote_too_much(message: str) -> Failure:
+    return kernel_failed(message, "let the case that wrote it write less, or leave it out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

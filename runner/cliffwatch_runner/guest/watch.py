@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from cliffwatch.failure import Failure
 from cliffwatch_runner import clock
 from cliffwatch_runner.guest.files import current_case, find_exceeded_limit
 from cliffwatch_runner.guest.progress import GuestProgress, Meter
@@ -72,7 +73,7 @@ class GuestWatch:
         self._case_began = self._last_sign = GuestProgress(work=0.0, idle=0.0)
         self._suspected_at: float | None = None
         self.reason: EndReason | None = None
-        self.too_much: str | None = None
+        self.too_much: Failure | None = None
 
     def begin(self, meter: Meter) -> None:
         """Starts watching. Call it once the guest has started; `meter` measures its progress."""

@@ -57,9 +57,10 @@ def choose_guest_sandbox(wanted: IsolationChoice) -> Sandbox | Failure:
 
 def _container(wanted: IsolationChoice, image: str | None) -> Sandbox | Failure:
     if wanted not in ("auto", "container") or image is None:
+        gap = find_isolation_gap()
         return wrong_usage(
-            "--build-image names a container's image, and --isolation container needs one: "
-            + (find_isolation_gap() or ""),
+            "--build-image names a container's image, and --isolation container needs one"
+            + (f": {gap.message}" if gap is not None else ""),
             "give both, or neither",
         )
     engine = container_engine()
@@ -113,13 +114,18 @@ def isolation_sentence(level: Level) -> str:
     }[level]
 
 
+_OWN_CONTAINER = (
+    "start it as docker-compose.yml does; without a container, `cliffwatch worker` builds by itself"
+)
 _MARKS = ("/.dockerenv", "/run/.containerenv")
 """Files that mark the containers of Docker and Podman."""
 
 
-def find_isolation_gap() -> str | None:
+def find_isolation_gap() -> Failure | None:
     """Returns why this process is not isolated; None if it runs in a container without a network."""
     if not any(Path(mark).exists() for mark in _MARKS):
-        return "this is not a container"
+        return wrong_usage("this is not a container", _OWN_CONTAINER)
     reached = sorted(name for _, name in socket.if_nameindex() if name != "lo")
-    return f"this container has a network ({', '.join(reached)})" if reached else None
+    if reached:
+        return wrong_usage(f"this container has a network ({', '.join(reached)})", _OWN_CONTAINER)
+    return None

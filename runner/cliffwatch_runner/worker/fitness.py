@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch.samples import Mode
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.examination import NEEDED, checks
 from cliffwatch_runner.doctor.facts import gather_facts
 
-Unfit = Callable[[Mode], str | None]
-"""Returns why this host cannot do a job in a mode now, and how to fix it; None if it can."""
+Unfit = Callable[[Mode], Failure | None]
+"""Returns why this host cannot do a job in a mode now; None if it can."""
 
 
 def fitness_check(cache: Path, at_start: Sequence[Check]) -> Unfit:
@@ -18,13 +19,13 @@ def fitness_check(cache: Path, at_start: Sequence[Check]) -> Unfit:
     Those at the start were shown to the operator, who chose to run anyway.
     """
 
-    def unfit(mode: Mode) -> str | None:
+    def unfit(mode: Mode) -> Failure | None:
         return find_new_failures(at_start, tuple(checks(gather_facts(cache))), mode)
 
     return unfit
 
 
-def find_new_failures(at_start: Sequence[Check], now: Sequence[Check], mode: Mode) -> str | None:
+def find_new_failures(at_start: Sequence[Check], now: Sequence[Check], mode: Mode) -> Failure | None:
     """Returns why a host that was fit for a mode is not any more; None if it still is. Pure."""
     known = {check.name for check in at_start if check.status == "fail"}
     fresh = [
@@ -34,5 +35,8 @@ def find_new_failures(at_start: Sequence[Check], now: Sequence[Check], mode: Mod
     ]
     if not fresh:
         return None
-    found = "; ".join(f"{check.name}: {check.finding}, {' or '.join(check.fixes)}" for check in fresh)
-    return f"this host is no longer fit for {mode} runs: {found}"
+    found = "; ".join(f"{check.name}: {check.finding}" for check in fresh)
+    return host_failed(
+        f"this host is no longer fit for {mode} runs ({found})",
+        "; ".join(" or ".join(check.fixes) for check in fresh),
+    )

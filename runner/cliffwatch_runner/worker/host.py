@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from cliffwatch.failure import Failure
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.work import JobOutcome, Work
 from cliffwatch.samples import Mode
@@ -45,7 +46,7 @@ class WorkerHost:
     about: FreeJson = field(default_factory=dict)
     """Shown on the service's hosts page."""
 
-    unfit: Callable[[Mode], str | None] = lambda _: None
+    unfit: Callable[[Mode], Failure | None] = lambda _: None
     """Called before each job: returns why this host cannot do it now; None if it can."""
 
 

@@ -106,7 +106,7 @@ def _keep_until(done: threading.Event, job: LeasedJob, events: JobProgress, earl
     while True:
         exceeded = host.limits.exceeded([job.spooled.folder, host.cache, *exchanges(host)], now - began)
         if exceeded is not None:
-            early.end("host-failed", exceeded)
+            early.end("host-failed", str(exceeded))
         early.limits_checked.set()
         if done.wait(_UPLOAD_EVERY):
             break

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.host.capacity import is_short_of_inodes
 from cliffwatch_runner.sandbox.limits import host_limits
 
@@ -59,19 +60,24 @@ class JobLimits:
             ]
         return each
 
-    def exceeded(self, folders: Sequence[Path], seconds: float) -> str | None:
-        """Returns which limit a job that has run for `seconds` exceeds, in words; None if it exceeds none."""
+    def exceeded(self, folders: Sequence[Path], seconds: float) -> Failure | None:
+        """Returns which limit a job that has run for `seconds` exceeds."""
         if seconds > self.seconds:
-            return f"the job took longer than {self.seconds / 3600:.1f} hours"
+            return host_failed(
+                f"the job took longer than {self.seconds / 3600:.1f} hours", "ask for fewer suites or boots"
+            )
         for folder in folders:
             free = shutil.disk_usage(folder).free
             if free < self.free_disk:
-                return f"only {free / _GIB:.1f} GiB left on the disk of {folder}"
+                return host_failed(
+                    f"only {free / _GIB:.1f} GiB left on the disk of {folder}",
+                    "make room, for example with `cliffwatch cache prune`",
+                )
             if self.free_disk and is_short_of_inodes(folder):
-                return f"hardly any inodes left on the disk of {folder}: remove small files"
+                return host_failed(f"hardly any inodes left on the disk of {folder}", "remove small files")
         memory = _free_memory()
         if memory is not None and memory < self.free_memory:
-            return f"only {memory / _GIB:.2f} GiB of memory left"
+            return host_failed(f"only {memory / _GIB:.2f} GiB of memory left", "end other programs")
         return None
 
 

@@ -81,13 +81,13 @@ def _work(worker: Worker, reply: Reply) -> Work | None:
     return None
 
 
-def _give_back(worker: Worker, offer: Work, unfit: str) -> None:
+def _give_back(worker: Worker, offer: Work, unfit: Failure) -> None:
     """Ends a lease before its job begins, so that another host does it.
 
     No other job of this mode is requested until this host is fit again.
     """
     worker.say(f"job {offer.job} is given back: {unfit}")
-    end = JobEnd(outcome="given-back", reason=unfit[:LONGEST_REASON])
+    end = JobEnd(outcome="given-back", reason=str(unfit)[:LONGEST_REASON])
     worker.client.post(f"/leases/{offer.lease}/complete", as_json(end))
 
 
