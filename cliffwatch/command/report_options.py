@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import rich_click as click
 
-from cliffwatch.command.terminal import echo_failure, say, wants_no_colour
+from cliffwatch.command.terminal import echo_failure, wants_no_colour
 from cliffwatch.comparing.thresholds import COUNTED, NOISY
-from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.failure import Failure, wrong_usage
 
 if TYPE_CHECKING:
     from cliffwatch.reports.mail.reply import Reply
@@ -92,14 +92,13 @@ def refuse_unwritable(path: Path | None) -> None:
     """Ends the command at once if its report could not be written at the end."""
     if path is None:
         return
-    problem = _unwritable(path)
-    if problem is not None:
-        say(f"cliffwatch: --report-out: {problem}\n  name a file in a folder that you may write to")
-        raise SystemExit(Exit.USAGE)
+    unwritable = _find_unwritable(path)
+    if unwritable is not None:
+        raise SystemExit(echo_failure(unwritable))
 
 
-def _unwritable(path: Path) -> str | None:
-    """Returns why a file cannot be written; None if it can.
+def _find_unwritable(path: Path) -> Failure | None:
+    """Fails if a file cannot be written.
 
     Tries to write, because permissions alone do not decide. Leaves no file behind.
     """
@@ -111,10 +110,14 @@ def _unwritable(path: Path) -> str | None:
         elif not path.exists():
             TemporaryFile(dir=path.parent).close()
         elif path.is_dir() or not os.access(path, os.W_OK):
-            return f"{path} is no file that can be written"
+            return _refuse_path(f"{path} is no file that can be written")
     except OSError as error:
-        return f"{path} cannot be written: {error.strerror}"
+        return _refuse_path(f"{path} cannot be written: {error.strerror}")
     return None
+
+
+def _refuse_path(message: str) -> Failure:
+    return wrong_usage(f"--report-out: {message}", "name a file in a folder that you may write to")
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:

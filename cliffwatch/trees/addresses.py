@@ -207,27 +207,24 @@ _FORBIDDEN = frozenset(" ~^:?*[\\\x7f")
 
 def refuse_branch(name: str) -> Failure | None:
     """Says why a name cannot be a branch or tag; None if it can be one."""
-    wrong = _find_branch_error(name)
-    if wrong is None:
-        return None
-    return wrong_usage(
-        f"the branch {name[:LONGEST_BRANCH]!a} {wrong}", "name one of the tree, such as master"
-    )
 
+    def refuse(why: str) -> Failure:
+        return wrong_usage(
+            f"the branch {name[:LONGEST_BRANCH]!a} {why}", "name one of the tree, such as master"
+        )
 
-def _find_branch_error(name: str) -> str | None:
     if not 0 < len(name) <= LONGEST_BRANCH:
-        return f"has not 1 to {LONGEST_BRANCH} characters"
+        return refuse(f"has not 1 to {LONGEST_BRANCH} characters")
     odd = next((each for each in name if each in _FORBIDDEN or not _is_shown(each)), None)
     if odd is not None:
-        return f"has {'a blank' if odd == ' ' else ascii(odd)}, which git allows in no branch"
+        return refuse(f"has {'a blank' if odd == ' ' else ascii(odd)}, which git allows in no branch")
     if name.startswith("-") or name == "@":
-        return "could be taken for something else by git"
+        return refuse("could be taken for something else by git")
     parts = name.split("/")
     if ".." in name or "@{" in name or "" in parts:
-        return "has .., @{ or an empty part between slashes, which git allows in no branch"
+        return refuse("has .., @{ or an empty part between slashes, which git allows in no branch")
     if name.endswith(".") or any(part.startswith(".") or part.endswith(".lock") for part in parts):
-        return (
+        return refuse(
             "ends with a dot, or has a part that begins with one or ends with .lock, which git allows in no"
             " branch"
         )
