@@ -44,7 +44,7 @@ class Needs:
         if image is not None and image not in host.build_images:
             there = ", ".join(host.build_images) or "none"
             return host_failed(
-                f"no host of {host.platform}:{host.mode} builds in {image} (there: {there})",
+                hosts_of_it + f" builds in {image} (there: {there})",
                 f"`cliffwatch worker --build-image {image}` allows it",
             )
         if host.mode == "walltime" and host.cpus is not None and self.cpus > host.cpus:
