@@ -6,12 +6,15 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from isolation_here import ISOLATION, leave_out_root
 
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch_runner.build.toolchain import ToolChoice
+from cliffwatch_runner.host import programs
 from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.run import build, measure
 from cliffwatch_runner.run import run as running
 
 TESTS = Path(__file__).parents[1]
@@ -38,6 +41,14 @@ class RecordedProgress:
         self.lines.append(text)
 
     def close(self) -> None: ...
+
+
+def play_guests(patched: pytest.MonkeyPatch) -> None:
+    """Has guests played by tests/fakevng (see the fixture `stand_in`)."""
+    patched.setattr(measure, "guest_programs", lambda: (FAKEVNG,))
+    # Space and the free memory of this machine are no matter of a toy kernel.
+    patched.setattr(build, "_NEEDED_BYTES", 0)
+    assert programs.find_udev() is not None, "install udev: make packages"
 
 
 def git(repository: Path, *arguments: str) -> str:

@@ -132,7 +132,7 @@ def _prebuilt(arm: str, path: Path, tools: RunTools) -> Kernel | Failure:
 def _bench(arms: Mapping[str, BuiltArm], run: PlannedRun, tools: RunTools) -> _Bench | tuple[Failure, ...]:
     """Builds bench from the wanted revision.
 
-    If that arm or its bench does not build, uses the first arm with a revision.
+    If that arm or its bench does not build, uses another arm's: of the last that has one and builds.
     """
     kernels = {name: arm.kernel for name, arm in arms.items() if isinstance(arm.kernel, Kernel)}
     if not kernels:
@@ -140,7 +140,7 @@ def _bench(arms: Mapping[str, BuiltArm], run: PlannedRun, tools: RunTools) -> _B
     if not run.need_bench:
         return _Bench(program=None, name=run.bench_from)
     revisions = {arm.arm: arm.revision for arm in run.subjects if arm.revision is not None}
-    candidates = {run.bench_from: run.bench_revision, **dict(list(revisions.items())[:1])}
+    candidates = {run.bench_from: run.bench_revision, **dict(reversed(revisions.items()))}
     failures: list[Failure] = []
     for name, revision in candidates.items():
         if name in arms and name not in kernels:

@@ -1,0 +1,126 @@
+"""The audit of releases: one row per metric of a case, a value per release, a comparison per step."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cliffwatch.comparing.attribution.changes import CaseFunctions
+from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.formats.verdicts import Sweep
+from cliffwatch.samples import CaseKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A release and its kernel."""
+
+    name: str
+    version: str
+    commit: str
+    sections: Mapping[str, int]
+    """Bytes of the sections of its image, by name; empty if no run recorded them."""
+    config_notes: tuple[str, ...]
+    """What its configuration lacks or has otherwise than was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """The value of a row in one release."""
+
+    value: float | None
+    """In the row's unit, median over the boots."""
+    reason: str = ""
+    """Why there is no value; empty if there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A release compared with the one before it."""
+
+    earlier: str
+    later: str
+    row: ComparisonRow
+    functions: CaseFunctions | None
+    """The functions behind the change; None if instructions were not counted by function."""
+
+    @property
+    def size(self) -> float:
+        """Size of the change, a fraction; 0 if no change is reported."""
+        return abs(self.row.change or 0.0) if self.row.verdict in CHANGES else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """A metric of a case in all releases."""
+
+    case: CaseKey
+    metric: str
+    unit: str
+    bench: str | None
+    """The release whose bench measured all values. None if each release ran its own: then nothing says
+    whether kernel or bench changed, and nothing is compared."""
+    cells: tuple[Cell, ...]
+    """One per release."""
+    steps: tuple[Step | None, ...]
+    """One per release but the first; None if there is nothing to compare."""
+
+    @property
+    def largest(self) -> Step | None:
+        """The step that changed most; None if none is reported as a change."""
+        changed = [step for step in self.steps if step is not None and step.size]
+        return max(changed, key=lambda step: step.size, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteAudit:
+    """A suite in all releases."""
+
+    name: str
+    rows: tuple[AuditRow, ...]
+    """Those with the largest changes first."""
+    sweeps: tuple[tuple[str, str, Sweep], ...]
+    """Curves whose course or break changed: earlier release, later release, curve."""
+    notes: tuple[str, ...]
+    """Why rows or releases are missing."""
+    seconds: float
+    """Time of its runs, builds included."""
+
+    def changed_rows(self) -> tuple[AuditRow, ...]:
+        return tuple(row for row in self.rows if row.largest is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """Everything that the report on releases says."""
+
+    releases: tuple[Release, ...]
+    """In order of version."""
+    suites: tuple[SuiteAudit, ...]
+    profile: str
+    created: str
+    """When the first run began, ISO 8601."""
+    setting: tuple[str, ...]
+    """Short facts on compilers, guest and Cliffwatch."""
+    notes: tuple[str, ...]
+    """Sentences on the whole."""
+
+    @property
+    def seconds(self) -> float:
+        return sum(suite.seconds for suite in self.suites)
+
+    def largest_steps(self, verdict: str) -> Sequence[tuple[AuditRow, Step]]:
+        """The steps with this verdict, largest first: one per benchmark, so that a sweep is told once."""
+        found = sorted(
+            (
+                (row, step)
+                for suite in self.suites
+                for row in suite.rows
+                for step in row.steps
+                if step is not None and step.row.verdict == verdict and step.size
+            ),
+            key=lambda each: -each[1].size,
+        )
+        kept: dict[tuple[str, str, str], tuple[AuditRow, Step]] = {}
+        for row, step in found:
+            kept.setdefault((row.case.suite, row.case.benchmark, step.later), (row, step))
+        return tuple(kept.values())

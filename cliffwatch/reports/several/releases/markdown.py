@@ -1,0 +1,128 @@
+"""The report on releases as Markdown: the form for a repository, a mail or a review."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from cliffwatch.reports import figures
+from cliffwatch.reports.several.releases import words
+from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Step, SuiteAudit
+from cliffwatch.reports.styles import visible
+
+MOST_LARGEST = 10
+_MOST_ROWS = 400
+_MOST_MOVED = 20
+
+
+def markdown_of(audit: Audit) -> str:
+    return visible("\n".join(_lines(audit)) + "\n")
+
+
+def _lines(audit: Audit) -> Iterator[str]:
+    yield f"# {words.title(audit)}"
+    yield ""
+    yield f"{words.setting(audit)}. {words.HOW}"
+    yield ""
+    yield from (f"- {line}" for line in words.counts(audit))
+    yield from (f"- {note}" for note in audit.notes)
+    for verdict, heading in (("regression", "Largest regressions"), ("improvement", "Largest improvements")):
+        yield from _largest(heading, audit.largest_steps(verdict)[:MOST_LARGEST])
+    yield from _moved(audit)
+    yield from _kernels(audit)
+    for suite in audit.suites:
+        yield from _suite(audit, suite)
+
+
+def _largest(heading: str, steps: Sequence[tuple[AuditRow, Step]]) -> Iterator[str]:
+    yield from ("", f"## {heading}", "")
+    if not steps:
+        yield "None."
+        return
+    yield from _table(
+        ("suite", "case", "from", "to", "before", "after", "unit", "change", "functions"),
+        (
+            (
+                row.case.suite,
+                words.row_name(row),
+                step.earlier,
+                step.later,
+                figures.value(step.row.base),
+                figures.value(step.row.head),
+                row.unit,
+                words.change(step),
+                words.cause(step),
+            )
+            for row, step in steps
+        ),
+    )
+
+
+def _moved(audit: Audit) -> Iterator[str]:
+    found = list(words.moved(audit))
+    if not found:
+        return
+    yield from ("", "## Cost that moved between functions", "")
+    for row, step, sentence in found[:_MOST_MOVED]:
+        yield f"- {row.case.suite}, {words.row_name(row)}, {step.earlier} to {step.later}: {sentence}"
+    if len(found) > _MOST_MOVED:
+        yield f"- and {len(found) - _MOST_MOVED} more"
+
+
+def _kernels(audit: Audit) -> Iterator[str]:
+    yield from ("", "## Kernels", "")
+    yield from _table(
+        ("release", "version", "commit", *words.SECTIONS),
+        (
+            (
+                each.name,
+                each.version,
+                each.commit[:12],
+                *(f"{each.sections[part]:,}" if part in each.sections else "-" for part in words.SECTIONS),
+            )
+            for each in audit.releases
+        ),
+    )
+    yield from ("", "Sizes in bytes. What a release has not or otherwise of the configuration:", "")
+    for each in audit.releases:
+        yield f"- {each.name}: {'; '.join(each.config_notes) or 'nothing'}"
+
+
+def _suite(audit: Audit, suite: SuiteAudit) -> Iterator[str]:
+    yield from ("", f"## {suite.name}", "")
+    names = [release.name for release in audit.releases]
+    steps = [f"to {name}" for name in names[1:]]
+    if suite.rows:
+        yield from _table(
+            ("case", "unit", *names, *steps, "bench"),
+            (
+                (
+                    words.row_name(row),
+                    row.unit,
+                    *words.values(row),
+                    *map(words.change, row.steps),
+                    words.bench(row),
+                )
+                for row in suite.rows[:_MOST_ROWS]
+            ),
+        )
+    if len(suite.rows) > _MOST_ROWS:
+        yield from ("", f"{len(suite.rows) - _MOST_ROWS} more rows are in the data.")
+    told = [
+        *(
+            f"{a} to {b}, {sweep.benchmark} over {sweep.parameter}: {sweep.words}"
+            for a, b, sweep in suite.sweeps
+        ),
+        *words.unmeasured(suite, audit.releases),
+        *suite.notes,
+    ]
+    if told:
+        yield ""
+        yield from (f"- {' '.join(line.split())}" for line in told)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield _line(head)
+    yield _line(["---"] * len(head))
+    yield from map(_line, rows)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"

@@ -1,0 +1,129 @@
+"""The sentences that every form of the report on releases shares."""
+
+from collections.abc import Iterator
+
+from cliffwatch.comparing.attribution.blocks import blocks_of_cases
+from cliffwatch.comparing.attribution.changes import FunctionChange
+from cliffwatch.comparing.comparison import CHANGES, DECIDED
+from cliffwatch.counting import count_noun, format_duration
+from cliffwatch.reports import figures
+from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Release, Step, SuiteAudit
+
+_MOST_FUNCTIONS = 3
+_MOVED = "moved between functions"
+
+SECTIONS = ("text", "init text", "constants", "data", "bss")
+
+HOW = (
+    "Values are counted under icount: instructions of an operation, which repeat exactly. Caches, branch"
+    " prediction and contention are not in them."
+)
+
+
+def title(audit: Audit) -> str:
+    return f"BPF from linux {audit.releases[0].version} to {audit.releases[-1].version}"
+
+
+def setting(audit: Audit) -> str:
+    """How it was measured: profile, tools, time."""
+    words = (
+        f"{count_noun(len(audit.suites), 'suite')} of profile {audit.profile}",
+        *audit.setting,
+        f"{format_duration(audit.seconds)} of building and measuring",
+    )
+    return ", ".join(words)
+
+
+def counts(audit: Audit) -> Iterator[str]:
+    """A sentence for each pair of releases: how many rows changed."""
+    for position, release in enumerate(audit.releases[1:]):
+        steps = [
+            step
+            for suite in audit.suites
+            for row in suite.rows
+            if (step := row.steps[position]) is not None and step.later == release.name
+        ]
+        if not steps:
+            yield f"{release.name}: nothing is compared with it."
+            continue
+        found = {verdict: sum(step.row.verdict == verdict for step in steps) for verdict in _VERDICTS}
+        rest = len(steps) - sum(found.values())
+        parts = [f"{found[verdict]} {word}" for verdict, word in _VERDICTS.items()]
+        other = f", {rest} not judged" if rest else ""
+        earlier = audit.releases[position].name
+        yield f"{earlier} to {release.name}: {', '.join(parts)}{other}, of {count_noun(len(steps), 'row')}."
+
+
+_VERDICTS = {
+    "regression": "slower or worse",
+    "improvement": "faster or better",
+    "changed": "changed",
+    "unchanged": "unchanged",
+}
+
+
+def row_name(row: AuditRow) -> str:
+    """The case, and the metric if it is not the plain cost of an operation."""
+    return figures.case_name(row.case, row.metric)
+
+
+def bench(row: AuditRow) -> str:
+    return "each its own, not compared" if row.bench is None else row.bench
+
+
+def values(row: AuditRow) -> Iterator[str]:
+    """A text per release."""
+    for cell in row.cells:
+        yield "-" if cell.value is None else figures.value(cell.value)
+
+
+def change(step: Step | None) -> str:
+    """The change of a step: `▲ +4.91 %`; `~` within the noise; `-` if nothing is compared."""
+    if step is None or (step.row.change is None and step.row.verdict not in CHANGES):
+        return "-"
+    sign = figures.SIGNS[step.row.verdict]
+    return f"{sign} {figures.change(step.row)}".strip()
+
+
+def decided(step: Step | None) -> bool:
+    return step is not None and step.row.verdict in DECIDED
+
+
+def cause(step: Step) -> str:
+    """The functions behind a change, in instructions per operation; empty if they are unknown."""
+    found = step.functions
+    if found is None or not found.changes:
+        return ""
+    named = ", ".join(_function(each) for each in found.changes[:_MOST_FUNCTIONS])
+    more = len(found.changes) - _MOST_FUNCTIONS
+    words = f"{named}, and {count_noun(more, 'more function')}" if more > 0 else named
+    return f"{words} instructions {'a call' if found.by_call else 'per operation'}"
+
+
+def _function(each: FunctionChange) -> str:
+    """`htab_map_hash +12.00`, with whether only one release executes it."""
+    only = " (new)" if each.new else " (gone)" if each.gone else ""
+    return f"{each.function.name}{only} {each.change:+.2f}"
+
+
+def moved(audit: Audit) -> Iterator[tuple[AuditRow, Step, str]]:
+    """Unchanged rows whose cost moved between functions, with the sentence that says so."""
+    for suite in audit.suites:
+        for row in suite.rows:
+            for step in row.steps:
+                if step is None or step.functions is None or not step.functions.hidden_in:
+                    continue
+                blocks, _ = blocks_of_cases([(row.case, step.functions)], None)
+                if blocks and _MOVED in blocks[0].sentence:
+                    yield row, step, blocks[0].sentence
+
+
+def unmeasured(suite: SuiteAudit, releases: tuple[Release, ...]) -> Iterator[str]:
+    """Why cells are empty: a line for each release and reason, with the number of cases."""
+    reasons: dict[tuple[str, str], set[str]] = {}
+    for row in suite.rows:
+        for release, cell in zip(releases, row.cells, strict=True):
+            if cell.value is None and cell.reason and row.bench is not None:
+                reasons.setdefault((release.name, cell.reason), set()).add(str(row.case))
+    for (name, reason), cases in reasons.items():
+        yield f"{name}: {count_noun(len(cases), 'case')}, such as {min(cases)}: {reason}"

@@ -1,0 +1,1 @@
+"""`cliffwatch submit`: asks a service to measure, and prints its comparison."""

@@ -1,0 +1,130 @@
+"""Measures suite after suite on all releases, and with each one's own bench where the shared one fails."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from cliffwatch.failure import Failure
+from cliffwatch.formats.releases_record import ReleasesRecord, SuiteFailureRecord, SuiteRunRecord
+from cliffwatch.formats.result_directory import Run, read_run
+from cliffwatch.reports.several.releases.reading import RECORD
+from cliffwatch.samples import Arm, CaseKey
+from cliffwatch_runner import clock
+from cliffwatch_runner.plan.arms import ArmRequest
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.releases.trees import REPOSITORY
+from cliffwatch_runner.results.files import write_document
+from cliffwatch_runner.run.progress import Progress
+from cliffwatch_runner.run.run import FinishedRun, run
+
+RUNS = "runs"
+
+
+@dataclass(slots=True, kw_only=True)
+class ReleasesRun:
+    """An audit under way. `record` grows, and is written after each run."""
+
+    folder: Path
+    record: ReleasesRecord
+    request: RunRequest
+    """What all runs share; `arms`, `suites`, `bench_from`, `cases` and `out` are set for each."""
+    progress: Progress
+    stop: threading.Event
+
+    def measure(self) -> None:
+        """Measures what is not done. Ends early if `stop` is set."""
+        write_document(self.folder / RECORD, self.record)
+        for number, suite in enumerate(self.record.suites, 1):
+            if self.stop.is_set():
+                return
+            self.progress.note(f"suite {suite}, {number} of {len(self.record.suites)}")
+            self._measure_suite(suite)
+
+    def _measure_suite(self, suite: str) -> None:
+        names = [release.name for release in self.record.releases]
+        shared = self._run(suite, names, self.request.bench_from, own=False, cases=self.request.cases)
+        if shared is None or shared.record.bench is None:
+            return  # nothing of the tree's is measured with: an own bench would change nothing
+        bench = shared.record.bench.from_
+        for name in names:
+            missing = () if name == bench else _unmeasured(shared.arms.get(name))
+            if missing and not self.stop.is_set():
+                self._run(suite, [name], name, own=True, cases=tuple(map(str, missing)))
+
+    def _run(
+        self, suite: str, arms: Sequence[str], bench: str, *, own: bool, cases: tuple[str, ...]
+    ) -> Run | None:
+        """Carries out a run, unless it was completed before. None if there is no result."""
+        name = f"{suite}.{bench}" if own else suite
+        folder = self.folder / RUNS / name
+        known = next((each for each in self.record.runs if each.folder == f"{RUNS}/{name}"), None)
+        if known is None:
+            began = clock.monotonic()
+            ended = run(self._request(suite, arms, bench, cases, folder), self.progress, self.stop)
+            if isinstance(ended, tuple):
+                if not self.stop.is_set():
+                    self._note_failures(suite, bench, ended)
+                return None
+            if ended.interrupted:
+                return None
+            self._note_run(ended, suite, bench, own=own, seconds=clock.monotonic() - began)
+        read = read_run(folder)
+        return None if isinstance(read, Failure) else read
+
+    def _request(
+        self, suite: str, arms: Sequence[str], bench: str, cases: tuple[str, ...], folder: Path
+    ) -> RunRequest:
+        return replace(
+            self.request,
+            tree=str(self.folder / REPOSITORY),
+            suites=(suite,),
+            arms=tuple(ArmRequest(name=name, rev=f"refs/heads/{name}") for name in arms),
+            bench_from=bench,
+            cases=cases,
+            out=folder,
+        )
+
+    def _note_run(self, ended: FinishedRun, suite: str, bench: str, *, own: bool, seconds: float) -> None:
+        read = read_run(ended.folder)
+        used = None if isinstance(read, Failure) or read.record.bench is None else read.record.bench.from_
+        about = SuiteRunRecord(
+            suite=suite,
+            folder=f"{RUNS}/{ended.folder.name}",
+            bench=used or bench,
+            own=own,
+            seconds=round(seconds, 1),
+        )
+        failures = tuple(each for each in self.record.failures if (each.suite, each.bench) != (suite, bench))
+        self._write(msgspec.structs.replace(self.record, runs=(*self.record.runs, about), failures=failures))
+
+    def _note_failures(self, suite: str, bench: str, failures: Sequence[Failure]) -> None:
+        kept = tuple(each for each in self.record.failures if (each.suite, each.bench) != (suite, bench))
+        added = tuple(
+            SuiteFailureRecord(
+                suite=suite,
+                bench=bench,
+                message=each.message,
+                next_step=each.next_step,
+                evidence=each.evidence[-4000:],
+            )
+            for each in failures
+        )
+        for each in failures:
+            self.progress.note(f"{suite}: {each.message}")
+        self._write(msgspec.structs.replace(self.record, failures=(*kept, *added)))
+
+    def _write(self, record: ReleasesRecord) -> None:
+        self.record = record
+        write_document(self.folder / RECORD, record)
+
+
+def _unmeasured(arm: Arm | None) -> tuple[CaseKey, ...]:
+    """Cases without a value on an arm that booted."""
+    if arm is None or arm.failure is not None:
+        return ()
+    measured = {sample.case.planned for boot in arm.boots for sample in boot.samples}
+    asked = dict.fromkeys(outcome.case.planned for boot in arm.boots for outcome in boot.outcomes)
+    return tuple(case for case in asked if case not in measured)

@@ -1,0 +1,156 @@
+"""`cliffwatch releases`: several releases, one report; resumed where it ended; nothing blamed on the kernel
+that the bench did.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from isolation_here import ISOLATION, leave_out_root
+from toy import change, git, play_guests, toy_repository
+
+from cliffwatch.failure import Exit
+from cliffwatch.parsers.table.parquet import has_parquet
+from cliffwatch_runner.command.releases import releases
+
+pytestmark = pytest.mark.usefixtures("stand_in")
+
+
+@pytest.fixture
+def history(repository: Path) -> Path:
+    """Three releases: 6.13 is slower, and in 6.14 a benchmark kills the kernel."""
+    return three_releases(repository)
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    """An audit of the three releases, and its folder."""
+    folder = tmp_path_factory.mktemp("audited")
+    with pytest.MonkeyPatch.context() as patched:
+        play_guests(patched)
+        return audit(three_releases(toy_repository(folder)), folder), folder / "out"
+
+
+def three_releases(repository: Path) -> Path:
+    release(repository, 13, "slow\n")
+    release(repository, 14, "panic-in local-storage-cache-int-get\n")
+    return repository
+
+
+def release(repository: Path, patchlevel: int, behaviour: str) -> None:
+    makefile = (
+        (repository / "Makefile")
+        .read_text()
+        .replace(f"PATCHLEVEL = {patchlevel - 1}", f"PATCHLEVEL = {patchlevel}")
+    )
+    change(repository, "Makefile", makefile, f"Linux 6.{patchlevel}")
+    change(repository, "behaviour", behaviour, f"bpf: 6.{patchlevel}")
+    git(repository, "tag", f"v6.{patchlevel}")
+
+
+def audit(
+    history: Path, folder: Path, *words: str, tags: tuple[str, ...] = ("v6.14", "v6.12", "v6.13")
+) -> Result:
+    leave_out_root()
+    trees = [word for tag in tags for word in ("--tree", f"{history}@{tag}")]
+    options = ("--cache", str(folder / "cache"), "--out", str(folder / "out"), "--isolation", ISOLATION)
+    return CliRunner().invoke(releases, [*trees, "--suite", "local-storage", *options, *words])
+
+
+def test_every_release_is_a_column_and_every_step_has_its_change(audited: tuple[Result, Path]) -> None:
+    done, out = audited
+
+    assert done.exit_code == Exit.DONE, done.output
+    assert "BPF from linux 6.12.1 to 6.14.1" in done.output
+    report = (out / "report.md").read_text()
+    row = "| local-storage-cache-seq-get/nr_maps=16 | insns/op | 200.000 | 250.000 | 200.000 | ▲ +25.00 % | ▼ -20.00 % | 6.14 |"
+    assert row in report
+    assert "6.12 to 6.13: 5 slower or worse, 0 faster or better, 0 changed, 2 unchanged" in report
+
+
+def test_a_case_that_one_release_cannot_measure_says_why_and_keeps_its_other_values(
+    audited: tuple[Result, Path],
+) -> None:
+    _, out = audited
+
+    report = (out / "report.md").read_text()
+    assert (
+        "| local-storage-cache-int-get/nr_maps=16 | insns/op | 200.000 | 250.000 | - | ▲ +25.00 % | - | 6.14 |"
+        in report
+    )
+    assert "6.14: 2 cases, such as local-storage-cache-int-get/nr_maps=16: " in report
+
+
+def test_an_audit_is_resumed_without_naming_its_trees(history: Path, tmp_path: Path) -> None:
+    audit(history, tmp_path)
+    record = tmp_path / "out" / "releases.json"
+    first = json.loads(record.read_text())
+    again = audit(history, tmp_path, tags=())
+
+    assert again.exit_code == Exit.DONE, again.output
+    assert json.loads(record.read_text())["runs"] == first["runs"]
+
+
+def test_a_folder_with_another_audit_is_refused(history: Path, tmp_path: Path) -> None:
+    audit(history, tmp_path)
+    other = audit(history, tmp_path, "--profile", "standard")
+    fewer = audit(history, tmp_path, tags=("v6.12", "v6.13"))
+
+    assert other.exit_code == fewer.exit_code == Exit.USAGE
+    assert "holds an audit with other profile" in " ".join(other.stderr.split())
+    assert "holds an audit with other releases" in " ".join(fewer.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("tags", "words", "message"),
+    [
+        (("v6.12",), (), "1 releases are named, and an audit takes 2 to 15"),
+        (("v6.12", "v6.12"), (), "are the same revision"),
+        (("v6.12", "v9.99"), (), "has no revision 'v9.99'"),
+        (("v6.12", "v6.13"), ("--suite", "nothing"), "there is no suite nothing"),
+        (("v6.12", "v6.13"), ("--bench-from", "5.15"), "there is no release 5.15"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused_before_anything_is_built(
+    history: Path, tmp_path: Path, tags: tuple[str, ...], words: tuple[str, ...], message: str
+) -> None:
+    refused = audit(history, tmp_path, *words, tags=tags)
+
+    assert refused.exit_code == Exit.USAGE
+    assert message in " ".join(refused.stderr.split())
+    assert not (tmp_path / "cache" / "kernels").exists()
+
+
+def test_a_release_that_does_not_build_costs_its_column_alone(history: Path, tmp_path: Path) -> None:
+    change(
+        history, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42\n}\n", "bpf: Forget a semicolon"
+    )
+    release(history, 15, "slow\n")
+    done = audit(history, tmp_path, tags=("v6.12", "v6.13", "v6.15"))
+
+    assert done.exit_code == Exit.DONE, done.output
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "| 200.000 | 250.000 | - | ▲ +25.00 % | - | 6.13 |" in report
+    assert "6.15: linux" in report or "6.15: " in report
+
+
+def test_the_site_needs_no_service_and_asks_no_other_host(audited: tuple[Result, Path]) -> None:
+    _, out = audited
+    site = out / "site"
+
+    assert sorted(page.name for page in site.iterdir()) == ["index.html", "local-storage.html"]
+    for page in site.iterdir():
+        text = page.read_text()
+        assert "default-src 'none'" in text
+        assert "://" not in text
+        assert "<script" not in text
+    assert 'href="local-storage.html"' in (site / "index.html").read_text()
+
+
+def test_every_sample_is_in_the_data(audited: tuple[Result, Path]) -> None:
+    _, out = audited
+
+    names = sorted(path.name for path in (out / "data").iterdir())
+    suffix = "parquet" if has_parquet() else "csv"
+    assert names[0] == f"local-storage.{suffix}"
