@@ -280,4 +280,5 @@ def _request(asked: _Asked) -> RunRequest:
         jobs=asked.jobs,
         isolation=asked.isolation,
         cases=asked.cases,
+        config_of_all=True,
     )

@@ -142,6 +142,9 @@ class RunRequest:
     chosen: tuple[str, ...] = ()
     """Sentences for the first lines of plan and report, on how base and head were chosen."""
 
+    config_of_all: bool = False
+    """Gives the kernels what any suite of the catalogue needs, so that runs of other suites share them."""
+
     reuse: bool = False
     """If `out` is None, returns a complete run of the same content instead of measuring again."""
 
