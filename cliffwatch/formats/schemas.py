@@ -21,6 +21,7 @@ from cliffwatch.formats.code.differences import CodeRecord
 from cliffwatch.formats.code.function_counts import FunctionCountsRecord
 from cliffwatch.formats.code.profile import ProfileRecord
 from cliffwatch.formats.comparison import ComparisonDocument, RevisionComparison, RunComparison
+from cliffwatch.formats.releases_record import ReleasesRecord
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.uploads import BootUpload, RunUpload
 from cliffwatch.formats.values import FreeJson, Part
@@ -40,6 +41,7 @@ DOCUMENTS: Mapping[str, type[Part]] = {
     "comparison": ComparisonDocument,
     "run-comparison": RunComparison,
     "revision-comparison": RevisionComparison,
+    "releases": ReleasesRecord,
 }
 """By the schema's file name, without `.schema.json`."""
 
