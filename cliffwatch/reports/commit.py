@@ -109,6 +109,8 @@ def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]
         return
     blocks, _ = function_blocks(compared, context.functions, context.code, most=1, each=_FUNCTIONS)
     for block in blocks[:1]:
+        if block.hidden:
+            yield from _wrap_lines(f"{block.case}: {block.sentence}")
         if block.rows:
             yield cut(f"{'instructions per operation':<{_NAME}}{'before':>11}{'after':>11} {'change':>11}")
         for row in block.rows:

@@ -92,11 +92,22 @@ def _functions(row: ComparisonRow, arm: str, found: CaseFunctions) -> CaseFuncti
         arm=arm,
         explained=found.explained,
         functions=tuple(
-            copy_fields(FunctionRecord, each, name=each.function.name, object=each.function.object)
+            copy_fields(
+                FunctionRecord,
+                each,
+                name=each.function.name,
+                object=each.function.object,
+                verdict=found.verdict_of(each),
+            )
             for each in found.changes
         ),
         moves=tuple(
-            MoveRecord(source=each.source.name, target=each.target.name, change=each.change)
+            MoveRecord(
+                sources=tuple(function.name for function in each.sources),
+                targets=tuple(function.name for function in each.targets),
+                change=each.change,
+                renamed=each.renamed,
+            )
             for each in found.moves
         ),
     )

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from cliffwatch.comparing.attribution.sentences import describe_change, summarise_functions
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.comparing.thresholds import LEAST_OF_A_CALL
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 
@@ -49,12 +49,6 @@ def code_of_arm(image: "ArmCode") -> CodeOfArm:
     )
 
 
-_MOVED = 0.1
-"""Share of the largest change that may remain if cost moved between functions."""
-
-_OBJECTS = {"kernel": "", "bpf": "BPF", "user": "user space"}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionRow:
     """A function as reports show it, numbers as texts."""
@@ -88,6 +82,8 @@ class FunctionBlock:
     """The functions with the largest changes."""
     rest: str
     """How many functions were left out; empty if none."""
+    hidden: bool = False
+    """True if the case reports no change: the sentence says what its functions did."""
     also: str = ""
     """Other cases that changed because of the same functions, as a sentence; empty without any."""
 
@@ -206,47 +202,14 @@ def block_of(
     largest = max((max(each.base, each.head) for each in shown), default=0.0) or 1.0
     return FunctionBlock(
         case=str(case),
-        sentence=_sentence(found),
+        sentence=summarise_functions(found),
+        hidden=found.hidden_in is not None,
         rows=tuple(
             _row(each, found, largest, None if code is None else code.of(each.function, case))
             for each in shown
         ),
         rest=f"and {count_noun(left, 'function', 'functions')} with smaller changes" if left else "",
     )
-
-
-def _sentence(found: "CaseFunctions") -> str:
-    measured = f"{found.measured:+.2f} measured"
-    if found.hidden_in or found.by_call:
-        return f"{found.hidden_in or measured}; {_call_words(found)}"
-    if not found.changes:
-        return f"{measured}, in no function by more than {found.band:.2f}"
-    if found.explained:
-        return f"{measured}, {found.summed:+.2f} in functions"
-    return f"{measured}, and only {found.summed:+.2f} in functions: the rest is not attributed"
-
-
-def _call_words(found: "CaseFunctions") -> str:
-    """The change per call, or that cost moved between functions.
-
-    `__bpf_ringbuf_reserve +2.00 instructions per call`
-    """
-    changes = [each.change for each in found.changes]
-    total, largest = sum(changes), max(map(abs, changes))
-    if min(changes) < 0 < max(changes) and abs(total) <= _MOVED * largest and not found.by_call:
-        net = "0" if abs(total) <= LEAST_OF_A_CALL else f"{total:+.2f}"
-        return f"moved between functions, net {net}"
-    first, *others = found.changes
-    more = f", and {count_noun(len(others), 'function')} more" if others else ""
-    per_call = (first.base, first.head) if found.by_call else first.per_call
-    if per_call is None:
-        return f"{first.function.name} {first.change:+.2f} per operation{more}"
-    if abs(per_call[1] - per_call[0]) <= LEAST_OF_A_CALL and not found.by_call:
-        return (
-            f"{first.function.name} called {first.base_calls:.2f} to {first.head_calls:.2f} times an"
-            f" operation{more}"
-        )
-    return f"{first.function.name} {per_call[1] - per_call[0]:+.2f} instructions per call{more}"
 
 
 def _row(
@@ -260,52 +223,12 @@ def _row(
         base="-" if change.new else f"{change.base:.2f}",
         head="-" if change.gone else f"{change.head:.2f}",
         change=f"{change.change:+.2f}",
-        about=", ".join((*_about(change, found), *_per_call(change, found), *_sizes(different))),
+        about=", ".join(describe_change(change, found, different)),
         base_share=change.base / largest,
         head_share=change.head / largest,
         worse=change.change > 0,
         difference=different.lines if different is not None and change.function.object == "kernel" else (),
     )
-
-
-def _about(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
-    kind = _OBJECTS[change.function.object]
-    if kind and kind != change.function.name:
-        yield kind
-    before = [move for move in found.moves if change.new and move.target == change.function]
-    after = [move for move in found.moves if change.gone and move.source == change.function]
-    if change.new and not before:
-        yield "not executed in base"
-    if change.gone and not after:
-        yield "not executed in head"
-    yield from (f"was part of {move.source.name}: net {move.change:+.2f}" for move in before)
-    yield from (f"now part of {move.target.name}: net {move.change:+.2f}" for move in after)
-
-
-def _per_call(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]:
-    """Instructions per call, unless an operation makes exactly one call."""
-    if found.by_call:
-        yield "of a call"
-    per_call = change.per_call
-    if per_call is None or change.base_calls is None or change.head_calls is None:
-        return
-    before, after = per_call
-    calls = (f"{change.base_calls:.2f}", f"{change.head_calls:.2f}")
-    if calls == ("1.00", "1.00"):
-        return
-    how_often = f"{calls[0]} calls" if calls[0] == calls[1] else f"{calls[0]} to {calls[1]} calls"
-    yield f"{before:.2f} to {after:.2f} a call, {how_often}"
-
-
-def _sizes(different: "CodeDifference | ProgramDifference | None") -> Iterator[str]:
-    """Size of a function's code, if both kernels have the function."""
-    if different is not None and different.base is not None and different.head is not None:
-        same = different.base == different.head
-        yield (
-            f"other code, {different.base} bytes"
-            if same
-            else f"code {different.base} to {different.head} bytes"
-        )
 
 
 def more_cases(left: int) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # reports that have nothing counted by function load nothing of it
-    from cliffwatch.comparing.attribution.changes import CaseFunctions
+    from cliffwatch.comparing.attribution.changes import CaseFunctions, FunctionChange, Move
 
 
 def name_causes(found: "Iterable[CaseFunctions]", marked: Callable[[str], str] = str) -> tuple[str, ...]:
@@ -20,10 +20,21 @@ def _words(found: "CaseFunctions", marked: Callable[[str], str]) -> str:
     first = found.changes[0]
     name = marked(first.function.name)
     for move in found.moves:
-        if move.target == first.function and first.new:
-            return f"{name} no longer inlined into {marked(move.source.name)}"
-        if move.source == first.function and first.gone:
-            return f"{name} inlined into {marked(move.target.name)}"
+        if first.function in move.functions:
+            return _moved(move, first, marked)
     if first.new or first.gone:
         return f"{name} executed in {'head' if first.new else 'base'} alone"
     return f"{name} executes {'more' if first.change > 0 else 'fewer'} instructions"
+
+
+def _moved(move: "Move", first: "FunctionChange", marked: Callable[[str], str]) -> str:
+    sources, targets = (
+        " and ".join(marked(each.name) for each in side) for side in (move.sources, move.targets)
+    )
+    if move.renamed:
+        return f"{sources} renamed to {targets}"
+    if first.new:
+        return f"{targets} no longer inlined into {sources}"
+    if first.gone:
+        return f"{sources} inlined into {targets}"
+    return f"cost moved from {sources} to {targets}"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cliffwatch.comparing.attribution.operations import Function, OperationCounts
+from cliffwatch.formats.code.functions import FunctionVerdict
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import CaseKey
 
@@ -15,9 +16,6 @@ Ticks and page faults differ from boot to boot. The functions explain a change i
 share of the case or within `_SHARE_OF_CHANGE` of the change, whichever is larger. Functions with smaller
 changes are not shown either.
 """
-
-_TAKEN = 0.1
-"""Share of a new function's instructions that another must have lost for code to have moved between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +52,20 @@ class FunctionChange:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Code that moved between functions: into a new function, or inlined from one that is gone."""
+    """Code that moved between functions, or a function under another name."""
 
-    source: Function
-    target: Function
+    sources: tuple[Function, ...]
+    """Those that execute less."""
+    targets: tuple[Function, ...]
+    """Those that execute more."""
     change: float
-    """Of both functions together."""
+    """Of all functions together."""
+    renamed: bool = False
+    """True if the source is the target under its former name."""
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        return self.sources + self.targets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +90,19 @@ class CaseFunctions:
     by_call: bool = False
     """True if `changes` are in instructions per call, because the case's operations are unknown."""
 
+    def verdict_of(self, change: FunctionChange) -> FunctionVerdict:
+        """What one function did."""
+        for move in self.moves:
+            if change.function in move.functions:
+                return "renamed" if move.renamed else "moved"
+        return "slower" if change.change > 0 else "faster"
+
+    @property
+    def own_changes(self) -> tuple[FunctionChange, ...]:
+        """The changes that no move explains."""
+        moved = {function for move in self.moves for function in move.functions}
+        return tuple(each for each in self.changes if each.function not in moved)
+
     @property
     def measured(self) -> float:
         """Change of the measured value."""
@@ -99,7 +118,7 @@ class CaseFunctions:
         """The same with only the `count` functions that changed most."""
         kept = self.changes[:count]
         known = {each.function for each in kept}
-        moves = tuple(each for each in self.moves if each.source in known and each.target in known)
+        moves = tuple(each for each in self.moves if known.issuperset(each.functions))
         return replace(self, changes=kept, moves=moves)
 
 
@@ -127,7 +146,7 @@ def function_changes(base: OperationCounts, head: OperationCounts) -> list[Funct
 def case_functions(
     base: OperationCounts, head: OperationCounts, *, measured: tuple[float, float], band: float
 ) -> CaseFunctions:
-    """Compares the functions of a case.
+    """Compares the functions of a case, without moves.
 
     `measured` are the nanoseconds per operation of base and head; under icount these are instructions. `band`
     is the largest difference between equal kernels.
@@ -142,7 +161,7 @@ def case_functions(
         summed=sum(head.instructions.values()) - sum(base.instructions.values()),
         band=band,
         changes=tuple(beyond),
-        moves=_moves(beyond),
+        moves=(),
     )
 
 
@@ -164,25 +183,3 @@ def functions_by_call(
         hidden_in=hidden_in,
         by_call=True,
     )
-
-
-def _moves(changes: list[FunctionChange]) -> tuple[Move, ...]:
-    """Pairs each new or gone function with the one that lost or gained most.
-
-    Left out if that one's change is too small for code to have moved.
-    """
-    moves: list[Move] = []
-    for row in changes:
-        if not (row.new or row.gone):
-            continue
-        others = [
-            other
-            for other in changes
-            if other.change * row.change < 0 and other.function.object == row.function.object
-        ]
-        other = max(others, key=lambda each: abs(each.change), default=None)
-        if other is None or abs(other.change) < _TAKEN * abs(row.change) or (row.gone and other.new):
-            continue
-        source, target = (other, row) if row.new else (row, other)
-        moves.append(Move(source.function, target.function, source.change + target.change))
-    return tuple(moves)

@@ -36,9 +36,14 @@ def _functions(record: CaseFunctionsRecord) -> CaseFunctions:
         band=record.band,
         changes=changes,
         moves=tuple(
-            Move(named[each.source], named[each.target], each.change)
+            Move(
+                tuple(named[name] for name in each.sources),
+                tuple(named[name] for name in each.targets),
+                each.change,
+                each.renamed,
+            )
             for each in record.moves
-            if each.source in named and each.target in named
+            if named.keys() >= {*each.sources, *each.targets}
         ),
         hidden_in=record.hidden_in,
         by_call=record.by_call,

@@ -5,10 +5,10 @@ ticks and page faults. The instructions of a call are known exactly, while a cha
 its repeatability.
 """
 
-import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Sequence
 
-from cliffwatch.comparing.attribution.changes import FunctionChange, function_changes
+from cliffwatch.comparing.attribution.changes import FunctionChange, Move, function_changes
+from cliffwatch.comparing.attribution.moves import Differing, find_moves, instructions
 from cliffwatch.comparing.attribution.operations import Function, OperationCounts, mean_of, plain_name
 from cliffwatch.comparing.thresholds import (
     CALL_SHARE,
@@ -22,59 +22,47 @@ from cliffwatch.comparing.thresholds import (
 from cliffwatch.formats.code.differences import ArmCode, CodeDifference, ProgramDifference
 
 
-def differing_functions(image: ArmCode | None) -> frozenset[Function]:
+def differing_functions(image: ArmCode | None) -> Differing | None:
     """Functions and BPF programs of an arm that execute other instructions than the first arm's.
 
-    The same code at other addresses does not count.
+    The same code at other addresses does not count. None if the code is unknown.
     """
     if image is None:
-        return frozenset()
-    kernel = {Function("kernel", plain_name(each.name)) for each in image.functions if _differs(each)}
-    return frozenset(
-        kernel | {Function("bpf", plain_name(each.name)) for each in image.programs if _differs(each)}
-    )
-
-
-_PLACE = re.compile(r"0x[0-9a-f]{4,}|\{[0-9a-f]+\}")
-"""Matches addresses only.
-
-Per-CPU variables are offsets of five digits. Equal names carry a digest of their location.
-"""
+        return None
+    programs = {Function("bpf", plain_name(each.name)): each for each in image.programs if _differs(each)}
+    return programs | {
+        Function("kernel", plain_name(each.name)): each for each in image.functions if _differs(each)
+    }
 
 
 def _differs(each: CodeDifference | ProgramDifference) -> bool:
     """True if it has other instructions or constants. A variable at another address is no difference."""
-    return each.more > 0 or not each.lines or _instructions(each.lines, "-") != _instructions(each.lines, "+")
-
-
-def _instructions(lines: Iterable[str], sign: str) -> list[str]:
-    """The instructions that only one side has, in order, without addresses."""
-    return [_PLACE.sub("", line[1:]) for line in lines if line.startswith(sign)]
+    return each.more > 0 or not each.lines or instructions(each.lines, "-") != instructions(each.lines, "+")
 
 
 def hidden_changes(
-    base: Sequence[OperationCounts],
-    head: Sequence[OperationCounts],
-    differing: Container[Function],
-    *,
-    apart: float,
-) -> tuple[FunctionChange, ...]:
-    """Changed functions on the case's path whose code differs, largest change first.
+    base: Sequence[OperationCounts], head: Sequence[OperationCounts], differing: Differing, *, apart: float
+) -> tuple[tuple[FunctionChange, ...], tuple[Move, ...]]:
+    """Changed functions on the case's path whose code differs, largest change first, and their moves.
 
     These are functions whose instructions per call differ by more than between boots of one arm, and
     functions that only one side executes. `apart` is the fraction by which the case differs between equal
-    kernels.
+    kernels: changes below it are real only as the other side of a move.
     """
-    found = [
+    small = [
         change
         for change in function_changes(mean_of(base), mean_of(head))
-        if change.function in differing and _is_real(change, base, head, apart)
+        if change.function in differing and _is_real(change, base, head, 0.0)
     ]
-    return tuple(sorted(found, key=lambda each: (-abs(each.change), each.function.name)))
+    real = {each.function for each in small if _is_real(each, base, head, apart)}
+    moves = tuple(each for each in find_moves(small, differing) if not real.isdisjoint(each.functions))
+    shown = real.union(*(each.functions for each in moves))
+    found = [each for each in small if each.function in shown]
+    return tuple(sorted(found, key=lambda each: (-abs(each.change), each.function.name))), moves
 
 
 def changed_calls(
-    base: Sequence[OperationCounts], head: Sequence[OperationCounts], differing: Container[Function]
+    base: Sequence[OperationCounts], head: Sequence[OperationCounts], differing: Differing
 ) -> tuple[FunctionChange, ...]:
     """The same in instructions per call, for a case counted as a whole.
 

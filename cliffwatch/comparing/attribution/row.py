@@ -1,6 +1,6 @@
 """The functions behind one row: from the counts of its boots to the function changes of a report."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from cliffwatch.comparing.attribution.changes import (
@@ -9,8 +9,8 @@ from cliffwatch.comparing.attribution.changes import (
     case_functions,
     functions_by_call,
 )
+from cliffwatch.comparing.attribution.moves import Differing, find_moves
 from cliffwatch.comparing.attribution.operations import (
-    Function,
     OperationCounts,
     lacks_objects,
     mean_of,
@@ -26,13 +26,13 @@ Boots = Sequence[OperationCounts]
 
 
 def row_functions(
-    row: ComparisonRow, base: Boots, head: Boots, *, differing: Container[Function] = ()
+    row: ComparisonRow, base: Boots, head: Boots, *, differing: Differing | None = None
 ) -> CaseFunctions | None:
     """Compares the functions of a row. None if a side was not counted, or if the unit has no operations.
 
-    `differing` are the functions whose code differs. If the row reports no change but such functions changed,
-    only those are returned. If the operations of a case are unknown, only their instructions per call can be
-    compared.
+    `differing` are the functions whose code differs; None if unknown. If the row reports no change but such
+    functions changed, only those are returned. If the operations of a case are unknown, only their
+    instructions per call can be compared.
     """
     if row.base is None or row.head is None or not base or not head:
         return None
@@ -43,7 +43,7 @@ def row_functions(
     low, high = row.ci_low or 0.0, row.ci_high or 0.0
     band = max(SHARE_OF_CASE, (high - low) / 2) * measured[0]
     if any(boot.whole for boot in (*base, *head)):
-        calls = changed_calls(base, head, differing)
+        calls = changed_calls(base, head, differing or {})
         return (
             functions_by_call(calls, measured=(measured[0], measured[1]), hidden_in=hidden_in)
             if calls
@@ -51,8 +51,11 @@ def row_functions(
         )
     base, head = with_same_objects(base, head, least=SHARE_OF_CASE * measured[0])
     found = case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)
-    changes = () if hidden_in is None else hidden_changes(base, head, differing, apart=(high - low) / 2)
-    return replace(found, changes=changes, moves=(), hidden_in=hidden_in) if changes else found
+    if hidden_in is not None:
+        changes, moves = hidden_changes(base, head, differing or {}, apart=(high - low) / 2)
+        if changes:
+            return replace(found, changes=changes, moves=moves, hidden_in=hidden_in)
+    return replace(found, moves=find_moves(found.changes, differing))
 
 
 def with_same_objects(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:

@@ -1,6 +1,6 @@
 """The functions behind a change, as documents store them: instructions per operation, base against head."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -8,11 +8,14 @@ from cliffwatch.formats.code.function_counts import MOST_FUNCTIONS, CodeObject
 from cliffwatch.formats.values import Name, Number, OfCase, Part
 from cliffwatch.formats.verdicts import Verdict
 
+FunctionVerdict = Literal["slower", "faster", "moved", "renamed"]
+
 
 class FunctionRecord(Part, frozen=True, kw_only=True):
     """A function's instructions per operation; 0 on a side that does not execute it.
 
-    `base_calls` and `head_calls` are calls per operation; null if unknown.
+    `base_calls` and `head_calls` are calls per operation; null if unknown. `verdict` is what the
+    function did: `moved` and `renamed` if a move has it.
     """
 
     name: Name
@@ -21,17 +24,20 @@ class FunctionRecord(Part, frozen=True, kw_only=True):
     head: Number
     base_calls: Number | None = None
     head_calls: Number | None = None
+    verdict: FunctionVerdict
 
 
 class MoveRecord(Part, frozen=True, kw_only=True):
-    """Code that moved from one function to another, out of line or inlined.
+    """Code that moved between functions, out of line, inlined or to another name.
 
-    `change` is that of both together.
+    `sources` execute less and `targets` more. `change` is that of all together: the net. `renamed` is true if
+    the target is the source under another name.
     """
 
-    source: Name
-    target: Name
+    sources: Annotated[tuple[Name, ...], Meta(max_length=MOST_FUNCTIONS)]
+    targets: Annotated[tuple[Name, ...], Meta(max_length=MOST_FUNCTIONS)]
     change: Number
+    renamed: bool = False
 
 
 class CaseFunctionsRecord(OfCase, frozen=True, kw_only=True):

@@ -187,7 +187,8 @@ def _causes(found: Sequence[Answer], filters: Filters) -> Iterator[str]:
         records = [each for each in answer.summary.functions if filters.suite in ("", each.suite)]
         for block in blocks_of_document(records, most=2, each=2)[0]:
             functions = ", ".join(f"{row.name} {row.base} to {row.head}" for row in block.rows)
-            yield f"{block.case}: {functions} instructions per operation"[: 2 * _LONGEST_TEXT]
+            said = f"{block.sentence}: {functions}" if block.hidden else functions
+            yield f"{block.case}: {said} instructions per operation"[: 2 * _LONGEST_TEXT]
 
 
 def _shorten(brief: Brief) -> Brief:
