@@ -177,6 +177,11 @@ function-counts: setup ## what counting by function costs and changes, on one ke
 	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
 	$(BIN)/python tools/measure_function_counts.py --tree "$(or $(KERNEL_TREE),$(lastword $(sort $(wildcard /usr/src/linux-source-*.tar.*))))"
 
+.PHONY: cost-shift
+cost-shift: setup ## ten refactorings and ten real costs of a thousandth, drawn by SEED: which are told as moved, which named by function (two hours)
+	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
+	$(BIN)/python tools/cost_shift "$(or $(KERNEL_TREE),$(lastword $(sort $(wildcard /usr/src/linux-source-*.tar.*))))" --seed "$(or $(SEED),1)" --out "cliffwatch-results/cost-shift-$(or $(SEED),1)"
+
 .PHONY: counting-plugin-test
 counting-plugin-test: setup ## the counting plugin in another distribution's QEMU (Debian 13: QEMU 10), in a container
 	tools/counting_plugin_test.sh
