@@ -78,7 +78,7 @@ def _measure(edit: Edit, options: argparse.Namespace) -> None:
         return
     print(f"{edit.name}: {edit.functions[0]} {edit.kind}", file=sys.stderr, flush=True)
     words = ["--base", "HEAD", "--head", "HEAD", "--patch", folder / "head.patch", "--suite", options.suite]
-    words += ["--case", edit.case, "--boots", 1, "--out", folder / "results"]
+    words += ["--case", edit.case, "--boots", 1, "--bench-from", "base", "--out", folder / "results"]
     words += ["--cache", options.cache] if options.cache else []
     report = _run("run", "--tree", options.tree, *words)
     if report is None:
@@ -91,6 +91,8 @@ def _outcomes(out: Path) -> Iterable[Outcome]:
     for truth in sorted(
         out.glob("*/truth.json"), key=lambda path: (path.parent.name[0], int(path.parent.name[1:]))
     ):
+        if not (truth.parent / "report.txt").exists():
+            continue
         report = _run("compare", truth.parent / "results", "--format", "json")
         if report is not None:
             yield judge(decode(truth.read_bytes(), Truth), report)
