@@ -108,6 +108,13 @@ programs are known once it is opened.
 """
 
 
+RESULT = "result"
+"""Unit of what a benchmark computes, such as the value that a program returns.
+
+Sides whose results differ did different work, and are not compared.
+"""
+
+
 class CaseKey(NamedTuple):
     """A benchmark with its parameters, in the order in which they are given to it."""
 

@@ -20,8 +20,10 @@ Release = tuple[int, int]
 """A kernel release as (major, minor)."""
 
 
-OutputForm = Literal["go-bench", "bench", "veristat"]
-"""Form of the lines that a suite's program prints: Go benchmark format, the kernel's bench, or veristat."""
+OutputForm = Literal["go-bench", "bench", "veristat", "prog-run"]
+"""Form of the lines that a suite's program prints: Go benchmark format, the kernel's bench, veristat, or our
+own prog-run.
+"""
 
 EVERY_OBJECT = "*"
 """Parameter value for all BPF objects that no other case names."""
@@ -59,7 +61,7 @@ class Program:
     objects: str | None = None
     """Parameter whose values name BPF objects; None if the program uses nothing of the tree.
 
-    The objects and veristat are built from the tree's selftests and placed beside the program.
+    The objects, veristat and prog-run are built from the tree's selftests and placed beside the program.
     """
 
 

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from cliffwatch.catalogue.directions import better_of
 from cliffwatch.parsers.bench.kinds import KIND_METRICS
-from cliffwatch.samples import MetricTraits
+from cliffwatch.samples import RESULT, MetricTraits
 
 
 @lru_cache(maxsize=4096)
@@ -13,6 +13,8 @@ def traits_of_unknown(metric: str, unit: str) -> MetricTraits:
 
     For others, the unit's name gives the direction, if it has one.
     """
+    if unit == RESULT:
+        return MetricTraits(better=None, assume="exact", primary=False)
     for shapes in KIND_METRICS.values():
         if metric in shapes and shapes[metric].unit == unit:
             return MetricTraits(

@@ -1,7 +1,7 @@
 """How the help of the command groups its subcommands, and that of `run` its options."""
 
 COMMANDS = {
-    "Measure": ("run", "releases", "affected", "suites", "doctor"),
+    "Measure": ("run", "releases", "affected", "suites", "record", "doctor"),
     "Compare": ("compare", "export", "parse"),
     "Investigate": ("bisect", "bisect-run"),
     "Use a service": ("submit", "upload", "mcp"),

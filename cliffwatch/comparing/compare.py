@@ -14,6 +14,7 @@ from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.turns import Turns, turns_of, warnings_of_order
 from cliffwatch.comparing.validity import (
     different_environments,
+    different_results,
     drift_notes,
     drifts_of_rows,
     fit_for_ratios,
@@ -253,10 +254,13 @@ def _judge_singly(
     """Judges each row of a pair that needs no family; None for the others."""
     base, head, rows = pair.base, pair.head, pair.rows
     differing, selected = different_environments(base, head), too_many_failed(base, head)
+    results = different_results(rows)
 
     def unfair(row: Row) -> _Unfair | None:
         if differing is not None:
             return "invalid", differing
+        if row.case in results:
+            return "invalid", results[row.case]
         reason = selected.get(row.case) or too_many_lost(row, base, head)
         return None if reason is None else ("failed", reason)
 

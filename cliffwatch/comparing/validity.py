@@ -21,7 +21,7 @@ from cliffwatch.comparing.thresholds import (
     MOST_FAILED,
 )
 from cliffwatch.counting import count_noun, range_words
-from cliffwatch.samples import Arm, CaseKey
+from cliffwatch.samples import RESULT, Arm, CaseKey
 from cliffwatch.stats.noise.drifts import Drift, drifts_of
 from cliffwatch.stats.noise.layouts import layout_spread
 
@@ -55,6 +55,18 @@ def too_many_failed(base: Arm, head: Arm) -> dict[CaseKey, str]:
             if len(why) > MOST_FAILED * ended[case]:
                 words = f"{name} failed in {len(why)} of {count_noun(ended[case], 'boot')}"
                 reasons.setdefault(case, f"{words}: {why[0]}" if why[0] else words)
+    return reasons
+
+
+def different_results(rows: Sequence[Row]) -> dict[CaseKey, str]:
+    """The reason for each case whose sides computed different results."""
+    reasons: dict[CaseKey, str] = {}
+    for row in rows:
+        ours, theirs = (sorted(set(side.values.tolist())) for side in (row.base, row.head))
+        if row.unit == RESULT and ours and theirs and ours != theirs:
+            shown = " and ".join(", ".join(f"{each:.15g}" for each in values) for values in (ours, theirs))
+            reason = f"the sides did different work: {row.metric} is {shown}"
+            reasons.setdefault(row.case, reason)
     return reasons
 
 

@@ -26,6 +26,7 @@ _PROCESSING = re.compile(
 )
 _HEADER = "file_name,prog_name,"
 _NOT_OPENED = re.compile(r"Failed to open '[^'\n]*+': -?(?P<error>\d+)")
+_SKIPPED = re.compile(r"Skipping '[^'\n]*+' as it's not a BPF object")
 _NO_REASON = re.compile(
     r"processed \d+ insns|verification time|stack depth|(old|cur) state:|from \d+ to \d+|\d+: |; |"
     r"libbpf: |cliffwatch: "
@@ -160,6 +161,8 @@ def _of_libbpf(lines: Sequence[str]) -> str:
 
 
 def _complaint(lines: Sequence[str]) -> str:
+    if any(_SKIPPED.match(line) for line in lines):
+        return "it is no BPF object (ELF)"
     refused = next((match for line in lines if (match := _NOT_OPENED.search(line))), None)
     if refused is None:
         return ""

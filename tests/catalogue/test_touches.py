@@ -37,8 +37,8 @@ PATHS = {
     "net/core/sock_map.c": {"sockmap"},
     "net/core/skmsg.c": {"sockmap"},
     "net/ipv4/tcp_bpf.c": {"sockmap"},
-    "arch/x86/net/bpf_jit_comp.c": {"loops", "rename", "trigger", "veristat", "xdp-lb"},
-    "net/core/filter.c": {"xdp-lb"},
+    "arch/x86/net/bpf_jit_comp.c": {"loops", "rename", "prog-run", "trigger", "veristat", "xdp-lb"},
+    "net/core/filter.c": {"prog-run", "xdp-lb"},
     "Documentation/bpf/ringbuf.rst": set(),
     "drivers/net/ethernet/intel/ice/ice_main.c": set(),
     "tools/testing/selftests/bpf/benchs/bench_ringbufs.c": (

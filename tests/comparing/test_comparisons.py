@@ -234,3 +234,25 @@ def test_a_change_within_the_spread_of_layouts_says_so() -> None:
     assert not any(
         "layout" in each for each in row_of(compared_set(compare(base, head, noisy)), SEQ_GET).notes
     )
+
+
+def test_sides_that_computed_different_results_are_not_compared() -> None:
+    base, head = arm("base", {SEQ_GET: [100.0]}), arm("head", {SEQ_GET: [50.0]})
+    results = {
+        side.name: arm(side.name, {SEQ_GET: [value]}, metric="retval", unit="result").boots[0].samples
+        for side, value in ((base, 2.0), (head, 1.0))
+    }
+    both = [
+        replace(
+            side,
+            boots=tuple(replace(boot, samples=(*boot.samples, *results[side.name])) for boot in side.boots),
+        )
+        for side in (base, head)
+    ]
+    compared = compared_set(compare(*both, exact))
+
+    assert {(row.metric, row.verdict) for row in compared.rows} == {
+        ("latency", "invalid"),
+        ("retval", "invalid"),
+    }
+    assert {row.reason for row in compared.rows} == {"the sides did different work: retval is 2 and 1"}

@@ -209,7 +209,7 @@ def test_a_folder_is_for_suites_of_objects(tree: Path, tmp_path: Path) -> None:
     ended = run(tree, "--suite", "local-storage", "--data", str(tmp_path))
 
     assert ended.exit_code == 2
-    assert "only suites that verify BPF objects take a folder" in ended.stderr
+    assert "only suites of BPF objects take a folder" in ended.stderr
 
 
 def test_want_of_memory_is_a_failure_and_no_refusal(tree: Path) -> None:

@@ -11,6 +11,18 @@ DATA_WORD = "{data}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnObject:
+    """A BPF object of the user's, with what is beside it. Empty names stand for none."""
+
+    name: str
+    configurations: tuple[str, ...] = ("",)
+    """Recorded configurations; the first is the object as it was built."""
+
+    inputs: tuple[str, ...] = ("",)
+    """Inputs of its programs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GuestData:
     """A file of the user's, as it was when the run began."""
 
@@ -19,8 +31,8 @@ class GuestData:
     digest: str
     """SHA-256 of the content, in hex."""
 
-    objects: tuple[str, ...] = ()
-    """Names in an archive of BPF objects; empty for any other file."""
+    objects: tuple[OwnObject, ...] = ()
+    """Content of an archive of BPF objects; empty for any other file."""
 
     @property
     def guest_path(self) -> Path:

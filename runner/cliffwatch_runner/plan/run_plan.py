@@ -15,7 +15,7 @@ from cliffwatch_runner.guest.programs import GuestData
 from cliffwatch_runner.host.facts import host_record, platform_name
 from cliffwatch_runner.host.programs import program_versions
 from cliffwatch_runner.plan.arguments import check_arguments, unmatched_patterns
-from cliffwatch_runner.plan.objects import object_of, objects_of_tree, with_objects
+from cliffwatch_runner.plan.objects import object_of, objects_of_tree, with_objects, with_own_objects
 from cliffwatch_runner.plan.plan import Plan, fewest_boots, make_plan
 from cliffwatch_runner.plan.request import ICOUNT_NOISY_BOOTS, RunRequest
 from cliffwatch_runner.plan.selection import (
@@ -245,10 +245,10 @@ def _with_objects(
     if not any(suite.program is not None and suite.program.objects for suite in suites):
         return tuple(suites)
     if data is not None and data.objects:
-        return tuple(with_objects(suite, data.objects, own=True) for suite in suites)
+        return tuple(with_own_objects(suite, data.objects) for suite in suites)
     own = compared_revisions(arms) if request.bench_from == "head" else []
     objects = objects_of_tree(tree, own or [bench])
-    return tuple(with_objects(suite, objects, own=False) for suite in suites)
+    return tuple(with_objects(suite, objects) for suite in suites)
 
 
 def _objects(request: RunRequest, suites: Sequence[Suite]) -> frozenset[str]:

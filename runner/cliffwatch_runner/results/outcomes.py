@@ -1,10 +1,11 @@
 """Reads the outcomes and samples of cases from the raw output of one start of a guest."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import PlannedCase
+from cliffwatch.parsers.program_runs import read_program_runs
 from cliffwatch.parsers.readings import Parsed, Problem
 from cliffwatch.parsers.splats import Splat
 from cliffwatch.parsers.veristat_programs import NO_MEMORY, VerifiedProgram, read_verified
@@ -19,7 +20,7 @@ def outcome_of_program(case: PlannedCase, program: VerifiedProgram) -> CaseOutco
 
     If the kernel ran out of memory the program failed; it was not refused.
     """
-    key = _key(case, program)
+    key = _key(case, program.name)
     if program.taken:
         return CaseOutcome(case=key, status="ok")
     if program.error == NO_MEMORY:
@@ -32,11 +33,11 @@ def outcome_of_program(case: PlannedCase, program: VerifiedProgram) -> CaseOutco
 
 def samples_of_program(case: PlannedCase, program: VerifiedProgram) -> Iterator[Sample]:
     for metric, (value, unit) in program.values.items():
-        yield Sample(case=_key(case, program), metric=metric, unit=unit, value=value)
+        yield Sample(case=_key(case, program.name), metric=metric, unit=unit, value=value)
 
 
-def _key(case: PlannedCase, program: VerifiedProgram) -> CaseKey:
-    return case.key._replace(params=(*case.key.params, (PROGRAM_PARAM, program.name)))
+def _key(case: PlannedCase, program: str) -> CaseKey:
+    return case.key._replace(params=(*case.key.params, (PROGRAM_PARAM, program)))
 
 
 _MOST_PROBLEMS = 100
@@ -87,6 +88,8 @@ def read_case(index: int, case: PlannedCase, folder: Path, end: BootEnd) -> Case
         return CaseResult(outcome=CaseOutcome(case=case.key, status="unsupported", reason=unsupported))
     if case.program is not None and case.program.output == "veristat":
         return _of_object(case, status, _ended(status, case, splat), stdout)
+    if case.program is not None and case.program.output == "prog-run":
+        return _of_runs(case, status, _ended(status, case, splat), stdout, stderr)
     parsed = parse_case(case, stdout, stderr)
     reason = _ended(status, case, splat) or (
         _failure(status, parsed, stderr)
@@ -148,11 +151,7 @@ def _of_object(case: PlannedCase, status: int, ended: str | None, said: str) -> 
     elif reason is None and not verified.programs and not verified.complaint:
         reason = f"veristat found no program in it: {last_line(said)}"
     if reason is not None:
-        kind: CaseStatus = "timeout" if status in _TIMEOUT_STATUSES else "failed"
-        return CaseResult(
-            outcome=CaseOutcome(case=case.key, status=kind, reason=reason),
-            problems=verified.problems[:_MOST_PROBLEMS],
-        )
+        return _failed_object(case, status, reason, verified.problems)
     if verified.complaint:
         return CaseResult(outcome=CaseOutcome(case=case.key, status="refused", reason=verified.complaint))
     return CaseResult(
@@ -160,6 +159,42 @@ def _of_object(case: PlannedCase, status: int, ended: str | None, said: str) -> 
         programs=tuple(outcome_of_program(case, each) for each in verified.programs),
         samples=tuple(sample for each in verified.programs for sample in samples_of_program(case, each)),
         problems=verified.problems[:_MOST_PROBLEMS],
+    )
+
+
+def _of_runs(case: PlannedCase, status: int, ended: str | None, said: str, stderr: str) -> CaseResult:
+    """Returns the result of a prog-run case."""
+    runs = read_program_runs(said)
+    reason = ended
+    if reason is None and status != 0:
+        reason = f"prog-run ended with status {status}: {last_line(stderr) or last_line(said)}"
+    if reason is not None:
+        return _failed_object(case, status, reason, runs.problems)
+    if runs.complaint:
+        return CaseResult(outcome=CaseOutcome(case=case.key, status="refused", reason=runs.complaint))
+    if not runs.programs:
+        outcome = CaseOutcome(case=case.key, status="unsupported", reason="the object has no program")
+        return CaseResult(outcome=outcome)
+    return CaseResult(
+        outcome=CaseOutcome(case=case.key, status="ok"),
+        programs=tuple(
+            CaseOutcome(case=_key(case, each.name), status=each.status, reason=each.reason)
+            for each in runs.programs
+        ),
+        samples=tuple(
+            Sample(case=_key(case, each.name), metric=metric, unit=unit, value=value, readings=readings)
+            for each in runs.programs
+            for metric, (value, unit, readings) in each.values().items()
+        ),
+        problems=runs.problems[:_MOST_PROBLEMS],
+    )
+
+
+def _failed_object(case: PlannedCase, status: int, reason: str, problems: Sequence[Problem]) -> CaseResult:
+    kind: CaseStatus = "timeout" if status in _TIMEOUT_STATUSES else "failed"
+    return CaseResult(
+        outcome=CaseOutcome(case=case.key, status=kind, reason=reason),
+        problems=tuple(problems[:_MOST_PROBLEMS]),
     )
 
 

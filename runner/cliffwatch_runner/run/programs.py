@@ -1,7 +1,8 @@
 """Builds the programs of a run's suites, and what they verify.
 
-There is one program per suite, or one per choice of Go modules that arms name. Suites that verify the
-selftests' BPF objects get veristat and the objects of each arm's revision.
+There is one program per suite, or one per choice of Go modules that arms name. Suites of the selftests' BPF
+objects also get these, with veristat and prog-run: those that verify them of each arm's revision, those that
+run them of the revision that bench is from.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from cliffwatch_runner.build.programs.modules import FetchConfinement, needs_mod
 from cliffwatch_runner.build.programs.objects import ARCHIVE, UNBUILT, VERISTAT, TreeObjects, build_objects
 from cliffwatch_runner.build.programs.program import SuiteProgram, build_program
 from cliffwatch_runner.build.programs.source import ProgramSource, program_source
+from cliffwatch_runner.build.selftests.prog_run import PROG_RUN
 from cliffwatch_runner.plan.arm_words.modules import modules_of
 from cliffwatch_runner.plan.arms import is_folder
 from cliffwatch_runner.plan.objects import objects_of_tree
@@ -151,19 +153,22 @@ def _program(
 def add_objects(
     programs: BuiltPrograms, arms: Mapping[str, BuiltArm], run: PlannedRun, tools: RunTools
 ) -> BuiltPrograms | tuple[Failure, ...]:
-    """Builds veristat and the objects of each arm that has a kernel. An arm whose objects do not build uses
-    another arm's.
+    """Builds veristat, prog-run and the objects of each arm that has a kernel. An arm whose objects do not
+    build uses another arm's.
 
     Raises Stopped, OSError.
     """
-    suites = {each.name for each in run.suites if each.program is not None and each.program.objects}
-    needing = {program.suite for of_arm in programs.of_arms.values() for program in of_arm} & suites
+    wanted = [each for each in run.suites if each.program is not None and each.program.objects]
+    has = {program.suite for of_arm in programs.of_arms.values() for program in of_arm}
+    needing = has & {each.name for each in wanted}
+    running = needing & {each.name for each in wanted if each.program and each.program.output == PROG_RUN}
     if not needing:
         return programs
+    of_all = _arm_of_bench(arms, run)
     built: dict[str, TreeObjects] = {}
     failures: dict[str, Failure] = {}
     for name, arm in arms.items():
-        if not isinstance(arm.kernel, Kernel):
+        if not isinstance(arm.kernel, Kernel) or (needing == running and name != of_all):
             continue
         objects = _objects_of_arm(arm.subject, arm.kernel, run, tools)
         if isinstance(objects, Failure) and objects.whose != "kernel":
@@ -178,11 +183,15 @@ def add_objects(
             return replace(programs, lacking={**programs.lacking, **dict.fromkeys(needing, reason)})
         return tuple(failures.values())
     other, stand_in = next(iter(built.items()))
+
+    def objects_for(arm: str, suite: str) -> TreeObjects:
+        return built.get(of_all if suite in running else arm, stand_in)
+
     return replace(
         programs,
         of_arms={
             name: tuple(
-                _add_to_program(each, built.get(name, stand_in)) if each.suite in needing else each
+                _add_to_program(each, objects_for(name, each.suite)) if each.suite in needing else each
                 for each in of_arm
             )
             for name, of_arm in programs.of_arms.items()
@@ -193,6 +202,13 @@ def add_objects(
             *_unbuilt_notes(built),
         ),
     )
+
+
+def _arm_of_bench(arms: Mapping[str, BuiltArm], run: PlannedRun) -> str:
+    """Returns the arm whose objects all kernels run: it has the revision of bench, if any arm has."""
+    names = [name for name, arm in arms.items() if isinstance(arm.kernel, Kernel)]
+    of_bench = (name for name in names if _revision(arms[name].subject, run) == run.bench_revision)
+    return next(of_bench, names[0] if names else "")
 
 
 def _objects_of_arm(arm: Subject, kernel: Kernel, run: PlannedRun, tools: RunTools) -> TreeObjects | Failure:
@@ -229,7 +245,12 @@ def _add_to_program(program: SuiteProgram, objects: TreeObjects) -> SuiteProgram
     The source digest excludes them, as they may differ on purpose.
     """
     digest = hashlib.sha256(f"{program.digest}\0{objects.digest}".encode()).hexdigest()[:32]
-    files = {VERISTAT: objects.veristat, ARCHIVE: objects.archive, UNBUILT: objects.reasons}
+    files = {
+        VERISTAT: objects.veristat,
+        PROG_RUN: objects.prog_run,
+        ARCHIVE: objects.archive,
+        UNBUILT: objects.reasons,
+    }
     return replace(program, digest=digest, files={**program.files, **files})
 
 

@@ -1,4 +1,4 @@
-"""Builds veristat and the BPF objects of a tree's selftests, for suites that let the kernel verify them.
+"""Builds the BPF objects of a tree's selftests, and veristat and prog-run, which verify and run them.
 
 Objects that do not build are reported by name.
 """
@@ -17,6 +17,13 @@ from cliffwatch_runner import clock
 from cliffwatch_runner.build.errors import failure_of, is_full_disk, is_killed
 from cliffwatch_runner.build.kernel import Kernel, trust_names, worktree_name
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
+from cliffwatch_runner.build.selftests.prog_run import (
+    PROG_RUN,
+    PROG_RUN_OUTPUT,
+    SOURCE,
+    make_prog_run,
+    prog_run_source,
+)
 from cliffwatch_runner.build.selftests.sources import (
     BTF,
     OUTPUT,
@@ -34,7 +41,7 @@ from cliffwatch_runner.source.tree import Tree
 
 VERISTAT, ARCHIVE, UNBUILT = "veristat", "objects.tar", "unbuilt"
 SUFFIX = ".bpf.o"
-_RECIPE = "1"
+_RECIPE = "2"
 _MOST_LISTED = 1 << 20
 _LONGEST_REASON = 200
 _ERROR = re.compile(r"^(?P<place>\S+?):\d+(?::\d+)?: (?:fatal )?error: (?P<what>.*)$")
@@ -68,6 +75,7 @@ class _ObjectsRecord(Part, frozen=True, kw_only=True):
 _ENTRY = CacheRecipe(
     outputs=(
         Output(path=f"{OUTPUT}/{VERISTAT}", name=VERISTAT, bytes=256 * MIB, mode=0o755),
+        PROG_RUN_OUTPUT,
         Output(path=ARCHIVE, name=ARCHIVE, bytes=512 * MIB),
         Output(path="built", name=UNBUILT, bytes=_MOST_LISTED),
     ),
@@ -78,10 +86,12 @@ _ENTRY = CacheRecipe(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeObjects:
-    """veristat and BPF objects in the cache."""
+    """veristat, prog-run and BPF objects in the cache."""
 
     digest: str
     veristat: Path
+    prog_run: Path
+    """An empty file if the tree's libbpf cannot build it."""
     archive: Path
     """Tar archive of the `built` objects."""
     reasons: Path
@@ -102,14 +112,15 @@ def build_objects(
     toolchain: Toolchain,
     settings: BuildSettings,
 ) -> TreeObjects | Failure:
-    """Returns the veristat and the named objects of a revision, built with vmlinux.h from a kernel's types.
+    """Returns the programs and the named objects of a revision, built with vmlinux.h from a kernel's types.
 
     Raises Stopped, OSError.
     """
     sources = sources_of(tree, revision, toolchain)
     wanted = sorted(names)
     btf = hashlib.sha256(kernel.btf.read_bytes()).hexdigest()
-    parts = ["objects", _RECIPE, sources.made_from, btf, *trust_names(settings.trust), *wanted]
+    ours = hashlib.sha256(prog_run_source().encode()).hexdigest()
+    parts = ["objects", _RECIPE, ours, sources.made_from, btf, *trust_names(settings.trust), *wanted]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     folder = settings.built / "programs" / digest
     objects = _cached(folder, settings)
@@ -134,6 +145,7 @@ def _cached(folder: Path, settings: BuildSettings) -> TreeObjects | None:
     return TreeObjects(
         digest=folder.name,
         veristat=folder / VERISTAT,
+        prog_run=folder / PROG_RUN,
         archive=folder / ARCHIVE,
         reasons=folder / UNBUILT,
         built=record.built,
@@ -150,6 +162,7 @@ def _build(
     with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
         given = Path(temporary)
         shutil.copyfile(kernel.btf, given / BTF)
+        (given / SOURCE).write_text(prog_run_source())
         with lock_worktree(worktree_name(sources.toolchain), settings, given) as worktree:
             log = worktree.log("objects")
             failure = _make(worktree, sources, wanted, log)
@@ -183,7 +196,7 @@ def _split_built(listed: Path, wanted: Sequence[str], said: str) -> tuple[tuple[
 
 
 def _make(worktree: Worktree, sources: SelftestSources, wanted: Sequence[str], log: Path) -> Failure | None:
-    """Builds veristat, then every object that builds, and an archive of these.
+    """Builds veristat and prog-run, then every object that builds, and an archive of these.
 
     Removes old objects first, because they may have been built with another kernel's types.
     """
@@ -191,6 +204,8 @@ def _make(worktree: Worktree, sources: SelftestSources, wanted: Sequence[str], l
     failure = prepare_sources(worktree, sources, log, "veristat")
     if failure is None:
         failure = worktree.make(make_command(worktree, toolchain, toolchain.clang.program, [VERISTAT]), log)
+    if failure is None:
+        failure = make_prog_run(worktree, log)
     if failure is not None or not wanted:
         return failure or _collect(worktree, sources, wanted, log)
     clang = worktree.compiler(toolchain.clang.program)

@@ -54,8 +54,9 @@ _OPTIONS = (
     click.option(
         "--data",
         type=click.Path(path_type=Path, exists=True),
-        help="File that programs read. The guest has it read-only, at the path in CLIFFWATCH_DATA. For suite "
-        "veristat: a folder of BPF objects (*.o) to verify instead of the selftests. At most 64 MiB.",
+        help="File that programs read. The guest has it read-only, at the path in CLIFFWATCH_DATA. For "
+        "suites veristat and prog-run: a folder of BPF objects (*.o), with packets, contexts and recorded "
+        "configurations beside them, instead of the selftests. At most 64 MiB.",
     ),
     click.option(
         "--shape",

@@ -13,7 +13,7 @@ from cliffwatch.catalogue.suite import Suite
 from cliffwatch.counting import count_noun, size_text
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.guest.programs import DATA_WORD, GuestData
-from cliffwatch_runner.plan.objects import objects_of_folder
+from cliffwatch_runner.objects.folder import objects_of_folder
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.selection import choose_suites
 
@@ -103,8 +103,8 @@ def check_programs_input(request: RunRequest, suites: Sequence[Suite]) -> Iterat
         )
     if folder and not objects:
         yield wrong_usage(
-            "--data: only suites that verify BPF objects take a folder, and this run has none",
-            "name a file, or add --suite veristat",
+            "--data: only suites of BPF objects take a folder, and this run has none",
+            "name a file, or add --suite veristat or --suite prog-run",
         )
 
 
