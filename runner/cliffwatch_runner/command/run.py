@@ -28,8 +28,8 @@ from cliffwatch_runner.command.options.measuring import (
 )
 from cliffwatch_runner.command.options.suites import case_option, suite_options, take_suites
 from cliffwatch_runner.command.options.values import boots, counts, numbers
+from cliffwatch_runner.command.sending.uploading import upload_folder, upload_token
 from cliffwatch_runner.command.stopping import stopping
-from cliffwatch_runner.command.uploading import upload_folder, upload_token
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.text import plan_text

@@ -33,7 +33,7 @@ from cliffwatch.reports.styles import plain
 from cliffwatch.samples import DEFAULT_BOOTS, DEFAULT_MODE, PROFILES, SERVICE_PROFILE, parse_target
 from cliffwatch_runner.command.options.arms import arm_options, take_arms, take_range, two_arms
 from cliffwatch_runner.command.options.suites import suite_options, take_suites
-from cliffwatch_runner.command.submission.ends import resolve_commit, resolve_ends
+from cliffwatch_runner.command.sending.ends import resolve_commit, resolve_ends
 from cliffwatch_runner.upload.answers import Events, Job, JobQueue, MadeRequest
 from cliffwatch_runner.upload.client import Answered, Client, Reply
 from cliffwatch_runner.upload.setup_files import LocalSetup, collect_setup

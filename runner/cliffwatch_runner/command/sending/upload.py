@@ -9,7 +9,7 @@ from cliffwatch.command import terminal
 from cliffwatch.command.secret import read_token
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
-from cliffwatch_runner.command.uploading import upload_folder
+from cliffwatch_runner.command.sending.uploading import upload_folder
 
 
 @click.command()

@@ -1,0 +1,1 @@
+"""`cliffwatch submit` and `cliffwatch upload`: what is sent to a service."""

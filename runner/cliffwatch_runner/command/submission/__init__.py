@@ -1,1 +1,0 @@
-"""`cliffwatch submit`: asks a service to measure, and prints its comparison."""
