@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from cliffwatch.comparing.attribution.blocks import FunctionBlock, block_of
+from cliffwatch.comparing.attribution.cause import name_causes
+from cliffwatch.comparing.attribution.changes import CaseFunctions
 from cliffwatch.comparing.attribution.operations import Function, OperationCounts, plain_name
 from cliffwatch.comparing.attribution.row import row_functions
 from cliffwatch.formats.code.differences import CodeDifference
@@ -41,22 +44,32 @@ def boot(counts: Counts) -> OperationCounts:
     return OperationCounts({**instructions, rest: 2000 - sum(instructions.values())}, {**calls, rest: 1.0})
 
 
-def block(base: Counts, head: Counts, row: Row = Row(), code: Sequence[CodeDifference] = ()) -> FunctionBlock:
-    """Every function named here has other code in head."""
+def functions(
+    base: Counts,
+    head: Counts,
+    row: Row = Row(),
+    code: Sequence[CodeDifference] = (),
+    same: Sequence[str] = ("rest",),
+) -> CaseFunctions:
+    """Every function named here has other code in head, but for those with the `same`."""
     named = {each.name: each for each in code}
     differing = {
         Function("kernel", plain_name(name)): named.get(
             name, CodeDifference(name=name, base=1, head=1, lines=())
         )
-        for name in base.keys() | head.keys()
+        for name in (base.keys() | head.keys()) - set(same)
     }
     found = row_functions(row, [boot(base)], [boot(head)], differing=differing)
     assert found is not None
-    return block_of(CASE, found)
+    return found
 
 
-def said(base: Counts, head: Counts, row: Row = Row(), code: Sequence[CodeDifference] = ()) -> str:
-    return block(base, head, row, code).sentence
+def block(*counts: Counts, **more: Any) -> FunctionBlock:
+    return block_of(CASE, functions(*counts, **more))
+
+
+def said(*counts: Counts, **more: Any) -> str:
+    return block(*counts, **more).sentence
 
 
 def test_a_renamed_function_is_no_new_cost() -> None:
@@ -157,7 +170,7 @@ def test_a_cost_within_moved_code_is_its_net() -> None:
 def test_the_small_side_of_a_move_need_not_be_beyond_the_case() -> None:
     """The caller lost 4 of 1200 instructions, which differ by more between equal kernels."""
     noisy = Row(ci_low=-0.004, ci_high=0.004)
-    assert said({"update": 1200.0}, {"update": 1196.0, "alloc": 6.0}, noisy) == (
+    assert said({"update": 1200.0}, {"update": 1196.0, "alloc": 6.0}, row=noisy) == (
         "unchanged; moved from update to alloc, net +2.00"
     )
 
@@ -183,7 +196,7 @@ def test_other_code_of_the_same_length_is_another_function() -> None:
 
 def test_of_a_changed_row_each_function_says_where_its_cost_went() -> None:
     slower = Row(head=2010.0, verdict="regression", ci_low=0.0045, ci_high=0.0055)
-    found = block({"update": 300.0}, {"update": 281.0, "alloc": 29.0}, slower)
+    found = block({"update": 300.0}, {"update": 281.0, "alloc": 29.0}, row=slower)
     assert {row.name: row.about for row in found.rows if row.name != "rest"} == {
         "alloc": "was part of update: net +10.00",
         "update": "",
@@ -197,3 +210,21 @@ def test_of_an_unchanged_row_each_function_has_a_verdict() -> None:
         "update": "moved",
         "lookup": "slower",
     }
+
+
+def test_a_helper_whose_code_is_the_same_was_called_in_place_of_inlined_code() -> None:
+    """Another file's cases executed it out of line before."""
+    base, head = {"update": 130.0}, {"update": 104.0, "hash": 30.0}
+    assert said(base, head, same=("hash",)) == "unchanged; moved from update to hash, net +4.00"
+
+
+def test_a_tick_that_came_more_rarely_is_no_source_of_a_real_cost() -> None:
+    base, head = {"update": 130.0, "tick": (3.0, 0.03)}, {"update": 132.0, "tick": (1.0, 0.01)}
+    assert said(base, head, same=("tick",)) == "unchanged; update slower, +2.00 instructions per call"
+
+
+def test_a_rename_is_not_the_cause_of_a_change() -> None:
+    slower = Row(head=2010.0, verdict="regression", ci_low=0.0045, ci_high=0.0055)
+    found = functions({"alloc": 40.0, "lookup": 50.0}, {"alloc_new": 40.0, "lookup": 60.0}, row=slower)
+    assert name_causes([found]) == ("lookup executes more instructions",)
+    assert found.changes[0].function.name == "lookup"

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from cliffwatch.comparing.attribution.blocks import block_of
 from cliffwatch.comparing.attribution.changes import CaseFunctions
 from cliffwatch.comparing.attribution.documents import functions_of_document
+from cliffwatch.comparing.attribution.sentences import describe_move
 from cliffwatch.formats.comparison import ComparisonDocument
 from cliffwatch.formats.reading import decode
+from cliffwatch.samples import CaseKey
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,7 @@ def judge(truth: Truth, report: str) -> Outcome:
         told,
         right,
         f"{truth.functions[0]}: {truth.kind}",
-        [
-            f"{each.base:.0f} insns/op {each.measured / each.base:+.3%}; {block_of(case, each).sentence}"
-            for (_, (case, _)), each in cases.items()
-        ]
-        or ["no function named"],
+        [_words(case, each) for (_, (case, _)), each in cases.items()] or ["no function named"],
     )
 
 
@@ -67,3 +65,10 @@ def _moves(found: CaseFunctions, named: set[str]) -> bool:
 def _own(found: CaseFunctions) -> set[str]:
     """Functions of the kernel that are called slower or faster."""
     return {each.function.name for each in found.own_changes if each.function.object == "kernel"}
+
+
+def _words(case: CaseKey, found: CaseFunctions) -> str:
+    """The report's sentence; of a row that changed also its moves, which the report says beside the functions."""
+    moves = [] if found.hidden_in else map(describe_move, found.moves)
+    sentence = "; ".join((block_of(case, found).sentence, *moves))
+    return f"{found.base:.0f} insns/op {found.measured / found.base:+.3%}; {sentence}"

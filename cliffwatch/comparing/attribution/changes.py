@@ -79,7 +79,7 @@ class CaseFunctions:
     band: float
     """Largest difference between equal kernels."""
     changes: tuple[FunctionChange, ...]
-    """Functions that change by more than `band`, largest change first.
+    """Functions that change by more than `band`, the costliest first; a move counts with its net.
 
     For a row that reports no change: functions whose code and instructions differ
     (`cliffwatch.comparing.attribution.per_call`).

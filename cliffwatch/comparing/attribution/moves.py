@@ -17,7 +17,12 @@ from cliffwatch.formats.code.differences import CodeDifference, ProgramDifferenc
 _TAKEN = 0.1
 """Share of a new function's instructions that others must have lost for code to have moved between them."""
 _TAKEN_OF_CALLS = 0.5
-"""The same if the function exists on both sides and is only called more or less often."""
+"""The same of a function that is only called more or less often, or whose code is the same."""
+_CALLED = 0.9
+"""Share of the others' calls by which such a function must be called more or less often.
+
+A tick that came more often took over from nobody.
+"""
 _WHOLE = 0.9
 """Share from which nothing is left that yet another function could have had."""
 _PART = 0.05
@@ -120,9 +125,25 @@ def _anchored(left: _Left) -> Iterator[Move]:
     for change in sorted(left.changes, key=lambda each: (not (each.new or each.gone), -abs(each.change))):
         if change not in left.changes or not _is_anchor(change):
             continue
-        others = _others(change, left.opposite(change))
+        sure = (change.new or change.gone) and (left.differing is None or change.function in left.differing)
+        others = _others(change, left.opposite(change), sure=sure)
         if others:
             yield left.take([change, *others])
+
+
+def order_by_net(changes: Iterable[FunctionChange], moves: Iterable[Move]) -> tuple[FunctionChange, ...]:
+    """What costs most first: a function of a move counts with the move's net."""
+    nets = {function: abs(move.change) for move in moves for function in move.functions}
+    return tuple(
+        sorted(
+            changes,
+            key=lambda each: (
+                -nets.get(each.function, abs(each.change)),
+                -abs(each.change),
+                each.function.name,
+            ),
+        )
+    )
 
 
 def _is_anchor(change: FunctionChange) -> bool:
@@ -134,15 +155,22 @@ def _is_anchor(change: FunctionChange) -> bool:
     return abs(after - before) > CALLS_SHARE * before
 
 
-def _others(change: FunctionChange, opposite: Sequence[FunctionChange]) -> list[FunctionChange]:
-    """The functions on the other side of a move, the largest first; empty if none changed enough."""
+def _others(
+    change: FunctionChange, opposite: Sequence[FunctionChange], *, sure: bool
+) -> list[FunctionChange]:
+    """The functions on the other side of a move, the largest first; empty if none changed enough.
+
+    `sure`: its code is new or gone too.
+    """
     whole = abs(change.change)
     chosen: list[FunctionChange] = []
     for each in opposite:
         if chosen and (abs(each.change) < _PART * whole or _is_whole(change, chosen)):
             break
         chosen.append(each)
-    least = _TAKEN if change.new or change.gone else _TAKEN_OF_CALLS
+    if not sure and any(_moved_calls(change) < _CALLED * _calls(each) for each in chosen):
+        return []
+    least = _TAKEN if sure else _TAKEN_OF_CALLS
     return chosen if sum(abs(each.change) for each in chosen) >= least * whole else []
 
 
@@ -175,9 +203,9 @@ def _between_executed(left: _Left) -> Iterator[Move]:
             continue
         others: list[FunctionChange] = []
         for each in left.opposite(change):
-            if abs(change.change + each.change + sum(other.change for other in others)) < abs(
-                change.change + sum(other.change for other in others)
-            ):
+            if each.function in left.differing and abs(
+                change.change + each.change + sum(other.change for other in others)
+            ) < abs(change.change + sum(other.change for other in others)):
                 others.append(each)
         net = change.change + sum(each.change for each in others)
         if others and abs(net) <= _NET * abs(change.change):

@@ -8,7 +8,7 @@ its repeatability.
 from collections.abc import Sequence
 
 from cliffwatch.comparing.attribution.changes import FunctionChange, Move, function_changes
-from cliffwatch.comparing.attribution.moves import Differing, find_moves, instructions
+from cliffwatch.comparing.attribution.moves import Differing, find_moves, instructions, order_by_net
 from cliffwatch.comparing.attribution.operations import Function, OperationCounts, mean_of, plain_name
 from cliffwatch.comparing.thresholds import (
     CALL_SHARE,
@@ -43,22 +43,25 @@ def _differs(each: CodeDifference | ProgramDifference) -> bool:
 def hidden_changes(
     base: Sequence[OperationCounts], head: Sequence[OperationCounts], differing: Differing, *, apart: float
 ) -> tuple[tuple[FunctionChange, ...], tuple[Move, ...]]:
-    """Changed functions on the case's path whose code differs, largest change first, and their moves.
+    """Changed functions on the case's path whose code differs, the costliest first, and their moves.
 
     These are functions whose instructions per call differ by more than between boots of one arm, and
-    functions that only one side executes. `apart` is the fraction by which the case differs between equal
+    functions that only one side executes. A function with the same code is in a move only: it was called in
+    place of inlined code. `apart` is the fraction by which the case differs between equal
     kernels: changes below it are real only as the other side of a move.
     """
     small = [
         change
         for change in function_changes(mean_of(base), mean_of(head))
-        if change.function in differing and _is_real(change, base, head, 0.0)
+        if _is_real(change, base, head, 0.0)
+        and (change.function in differing or _is_called_otherwise(change, base, head, 0.0))
     ]
-    real = {each.function for each in small if _is_real(each, base, head, apart)}
+    real = {
+        each.function for each in small if each.function in differing and _is_real(each, base, head, apart)
+    }
     moves = tuple(each for each in find_moves(small, differing) if not real.isdisjoint(each.functions))
     shown = real.union(*(each.functions for each in moves))
-    found = [each for each in small if each.function in shown]
-    return tuple(sorted(found, key=lambda each: (-abs(each.change), each.function.name))), moves
+    return order_by_net((each for each in small if each.function in shown), moves), moves
 
 
 def changed_calls(

@@ -9,7 +9,7 @@ from cliffwatch.comparing.attribution.changes import (
     case_functions,
     functions_by_call,
 )
-from cliffwatch.comparing.attribution.moves import Differing, find_moves
+from cliffwatch.comparing.attribution.moves import Differing, find_moves, order_by_net
 from cliffwatch.comparing.attribution.operations import (
     OperationCounts,
     lacks_objects,
@@ -55,7 +55,8 @@ def row_functions(
         changes, moves = hidden_changes(base, head, differing or {}, apart=(high - low) / 2)
         if changes:
             return replace(found, changes=changes, moves=moves, hidden_in=hidden_in)
-    return replace(found, moves=find_moves(found.changes, differing))
+    moves = find_moves(found.changes, differing)
+    return replace(found, moves=moves, changes=order_by_net(found.changes, moves))
 
 
 def with_same_objects(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:

@@ -43,13 +43,14 @@ class MoveRecord(Part, frozen=True, kw_only=True):
 class CaseFunctionsRecord(OfCase, frozen=True, kw_only=True):
     """Why a row changed.
 
-    `base` and `head` are instructions per operation, from the metric's values. `summed` is the change of all
-    functions together. `band` is the difference that equal kernels may have. `explained` is true if the
-    functions add up to the change, within 2 % of it or 0.05 % of `base`. `functions` are the functions that
-    changed by more than `band`, the largest change first. `hidden_in` is the verdict of a row that reports no
-    change; null if the row changed. For a row that reports no change, `functions` are those whose code
-    differs and whose instructions per call differ. `by_call` is true if the `base` and `head` of functions
-    are instructions per call, because the case's operations are unknown.
+    `base` and `head` are instructions per operation, from the metric's values. `summed` is the change of
+    all functions together. `band` is the difference that equal kernels may have. `explained` is true if
+    the functions add up to the change, within 2 % of it or 0.05 % of `base`. `functions` are the
+    functions that changed by more than `band`, the costliest first: a move counts with its net.
+    `hidden_in` is the verdict of a row that reports no change; null if the row changed. For a row that
+    reports no change, `functions` are those whose code differs and whose instructions per call differ.
+    `by_call` is true if the `base` and `head` of functions are instructions per call, because the case's
+    operations are unknown.
     """
 
     metric: Name
