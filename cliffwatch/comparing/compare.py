@@ -13,15 +13,13 @@ from cliffwatch.comparing.rows import Row, Side, Traits, blank, join_columns, ro
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.turns import Turns, turns_of, warnings_of_order
 from cliffwatch.comparing.validity import (
-    different_environments,
-    different_results,
+    Unfair,
     drift_notes,
     drifts_of_rows,
     fit_for_ratios,
     judge_layout,
     odd_values,
-    too_many_failed,
-    too_many_lost,
+    unfair_rows,
     warnings_of_host,
     without_failed_boots,
 )
@@ -33,7 +31,7 @@ from cliffwatch.comparing.verdicts.noisy import FamilyError, judge_family
 from cliffwatch.comparing.verdicts.processors import warnings_of_processors
 from cliffwatch.comparing.verdicts.zeros import as_positive, judge_exact_without_ratio, judge_without_ratio
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.verdicts import Sweep, Verdict
+from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.samples import Arm, Boot, CaseKey, Mode
 from cliffwatch.stats.stages import Stages
 
@@ -65,9 +63,6 @@ def compare_arms(
     judged = _judge_pairs(pairs, mode, method)
     itself = None if control is None else _against_itself(base, control, traits, method)
     return tuple(_set_of(pair, each, itself, mode, method) for pair, each in zip(pairs, judged, strict=True))
-
-
-_Unfair = tuple[Verdict, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,25 +248,15 @@ def _judge_singly(
 ) -> list[Comparison | None]:
     """Judges each row of a pair that needs no family; None for the others."""
     base, head, rows = pair.base, pair.head, pair.rows
-    differing, selected = different_environments(base, head), too_many_failed(base, head)
-    results = different_results(rows)
-
-    def unfair(row: Row) -> _Unfair | None:
-        if differing is not None:
-            return "invalid", differing
-        if row.case in results:
-            return "invalid", results[row.case]
-        reason = selected.get(row.case) or too_many_lost(row, base, head)
-        return None if reason is None else ("failed", reason)
-
+    unfair = unfair_rows(rows, base, head)
     return [
-        _judge_alone(row, base, head, mode, method, unfair(row), fit=fit)
-        for row, fit in zip(rows, fits, strict=True)
+        _judge_alone(row, base, head, mode, method, why, fit=fit)
+        for row, fit, why in zip(rows, fits, unfair, strict=True)
     ]
 
 
 def _judge_alone(
-    row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, unfair: _Unfair | None, *, fit: bool
+    row: Row, base: Arm, head: Arm, mode: Mode | None, method: Method, unfair: Unfair | None, *, fit: bool
 ) -> Comparison | None:
     """Judges a row without its family; None for a noisy row, which is judged with its family.
 

@@ -21,11 +21,31 @@ from cliffwatch.comparing.thresholds import (
     MOST_FAILED,
 )
 from cliffwatch.counting import count_noun, range_words
+from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import RESULT, Arm, CaseKey
 from cliffwatch.stats.noise.drifts import Drift, drifts_of
 from cliffwatch.stats.noise.layouts import layout_spread
 
 _SHARED = ("failed", "panic", "timeout", "refused")
+
+
+Unfair = tuple[Verdict, str]
+"""Verdict and reason of a row whose sides cannot be compared."""
+
+
+def unfair_rows(rows: Sequence[Row], base: Arm, head: Arm) -> list[Unfair | None]:
+    """For each row: the verdict and the reason if its sides cannot be compared; else None."""
+    differing, selected = different_environments(base, head), too_many_failed(base, head)
+    results = different_results(rows)
+
+    def unfair(row: Row) -> Unfair | None:
+        invalid = differing or results.get(row.case)
+        if invalid is not None:
+            return "invalid", invalid
+        reason = selected.get(row.case) or too_many_lost(row, base, head)
+        return None if reason is None else ("failed", reason)
+
+    return [unfair(row) for row in rows]
 
 
 def different_environments(base: Arm, head: Arm) -> str | None:

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
-from cliffwatch_runner.command.record import record
 from cliffwatch_runner.guest.programs import GuestData, OwnObject
+from cliffwatch_runner.objects.command import record
 from cliffwatch_runner.objects.configuration import (
     RecordedConfiguration,
     configured,

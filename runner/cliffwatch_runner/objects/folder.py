@@ -162,7 +162,7 @@ def _configured(owner: Path, path: Path) -> bytes:
 
 
 def _unusable(path: Path, why: str) -> Failure:
-    return wrong_usage(f"--data: {path} cannot be used: {why}", "mend it, or take it out of the folder")
+    return wrong_usage(f"--data: {path} cannot be used: {why}", "fix it, or take it out of the folder")
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:

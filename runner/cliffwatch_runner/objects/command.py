@@ -5,10 +5,9 @@ from typing import NoReturn
 
 import rich_click as click
 
-from cliffwatch.command import terminal
+from cliffwatch.command.terminal import echo_failure
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, wrong_usage
-from cliffwatch_runner.command.failures import print_failures
 from cliffwatch_runner.objects.configuration import (
     RODATA,
     RecordedConfiguration,
@@ -44,7 +43,7 @@ def record(
     """
     recorded = _record(object_file, name, pid, rodata, maps)
     if isinstance(recorded, Failure):
-        raise SystemExit(print_failures([recorded], terminal.console(stderr=True)))
+        raise SystemExit(echo_failure(recorded))
     file = object_file.parent / configuration_file(stem_of(object_file.name), name)
     try:
         file.write_text(write_configuration(recorded))
@@ -52,7 +51,7 @@ def record(
         failure = wrong_usage(
             f"{file} cannot be written: {error.strerror}", "copy the object to a folder of yours"
         )
-        raise SystemExit(print_failures([failure], terminal.console(stderr=True))) from error
+        raise SystemExit(echo_failure(failure)) from error
     size = sum(len(digits) // 2 for digits in recorded.rodata.values())
     sizes = count_noun(len(recorded.max_entries), "size")
     click.echo(f"{file}: {count_noun(size, 'byte')} of constants, {sizes} of maps")
