@@ -61,20 +61,24 @@ def of_bench(catalogue: Catalogue) -> list[Suite]:
     return [suite for suite in catalogue.suites if suite.program is None]
 
 
-def listed(data: Path) -> tuple[str, ...]:
-    return parse_list((data / "bench-6.12-tcg" / "list.txt").read_text())
+def listed(data: Path, release: str = "6.12") -> tuple[str, ...]:
+    return parse_list((data / f"bench-{release}-tcg" / "list.txt").read_text())
 
 
-def test_every_benchmark_of_6_12_is_there_and_nothing_newer_claims_to_be_older(
-    catalogue: Catalogue, data: Path
+@pytest.mark.parametrize(("release", "count"), [("6.12", 54), ("7.3", 76)])
+def test_every_benchmark_of_a_release_is_there_and_nothing_newer_claims_to_be_older(
+    catalogue: Catalogue, data: Path, release: str, count: int
 ) -> None:
-    offered = listed(data)
+    offered = listed(data, release)
+    linux = parse_release(release)
+    assert linux is not None
     benchmarks = [each for suite in of_bench(catalogue) for each in suite.benchmarks if not each.loop_of]
     since = {benchmark.name: benchmark.since for benchmark in benchmarks}
+    former = {name for benchmark in benchmarks if benchmark.name in offered for name in benchmark.formerly}
 
-    assert len(offered) > 50
-    assert [name for name in offered if since.get(name, (99, 0)) > (6, 12)] == []
-    assert [name for name in since if name not in offered and since[name] <= (6, 12)] == []
+    assert len(offered) == count
+    assert [name for name in offered if since.get(name, (99, 0)) > linux] == []
+    assert [name for name in since if name not in (*offered, *former) and since[name] <= linux] == []
 
 
 def test_local_storage_has_upstreams_whole_sweep(catalogue: Catalogue) -> None:

@@ -23,7 +23,7 @@ _CLANG_AT_END = re.compile(r"clang(-\d+)$")
 _ECHOED = re.compile(r"echo (\d[\d.]*)")
 _PACKAGES = {
     "gcc": "gcc",
-    "clang": "clang-19 (Debian 12 and later); newer ones in Debian testing or the LLVM project's own archive",
+    "clang": "clang (clang-19 in Debian 12, clang-22 in Debian 13)",
     "llc": "llvm-19",
     "llvm-strip": "llvm-19",
     "pahole": "dwarves (1.24 in Debian 12, 1.30 in Debian 13)",
