@@ -12,7 +12,7 @@ from toy import change, git, play_guests, toy_repository
 
 from cliffwatch.failure import Exit
 from cliffwatch.parsers.table.parquet import has_parquet
-from cliffwatch_runner.command.releases import releases
+from cliffwatch_runner.command.releases.releases import releases
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 

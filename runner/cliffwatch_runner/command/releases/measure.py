@@ -13,9 +13,9 @@ from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.reports.several.releases.reading import RECORD
 from cliffwatch.samples import Arm, CaseKey
 from cliffwatch_runner import clock
+from cliffwatch_runner.command.releases.trees import REPOSITORY
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.releases.trees import REPOSITORY
 from cliffwatch_runner.results.files import write_document
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import FinishedRun, run

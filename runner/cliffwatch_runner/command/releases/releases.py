@@ -24,11 +24,11 @@ from cliffwatch_runner.command.failures import host_failure, print_failures
 from cliffwatch_runner.command.options.cache import Size, cache_option
 from cliffwatch_runner.command.options.measuring import isolation_option, make_request, profile_option
 from cliffwatch_runner.command.options.suites import case_option
+from cliffwatch_runner.command.releases.measure import ReleasesRun
+from cliffwatch_runner.command.releases.reporting import Written, write_reports
+from cliffwatch_runner.command.releases.trees import open_releases
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.releases.measure import ReleasesRun
-from cliffwatch_runner.releases.reporting import Written, write_reports
-from cliffwatch_runner.releases.trees import open_releases
 from cliffwatch_runner.run.progress import Progress, TimedPhases, progress_display
 from cliffwatch_runner.sandbox.isolation import IsolationChoice
 
