@@ -1174,7 +1174,9 @@ CREATE TABLE news (
     id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     digest text NOT NULL UNIQUE,
     report_id int NOT NULL REFERENCES regression_report,
-    kind text NOT NULL CHECK (kind IN ('new', 'more cases', 'culprit', 'fixed', 'closed', 'reopened')),
+    kind text NOT NULL CHECK (
+        kind IN ('new', 'more cases', 'culprit', 'unanswered', 'fixed', 'closed', 'reopened')
+    ),
     at timestamptz NOT NULL,
     written timestamptz NOT NULL,
     state text NOT NULL,

@@ -118,6 +118,39 @@ def test_more_cases_and_the_culprit_are_news_and_nothing_twice(world: Any) -> No
     assert world.kinds() == ["new", "more cases", "culprit"]
 
 
+def test_a_report_that_nobody_answers_asks_again_once_after_six_weeks(world: Any) -> None:
+    world.follow()
+    world.subscribe("mail", LIST)
+    world.subscribe("webhook", f"{world.receiver.url}/hooks/team")
+    world.measure("r0", "r1", WORSE)
+
+    def wait(**time: float) -> list[str]:
+        """The kinds of all news, after a minute's round."""
+        world.running.clock.pass_(**time)
+        with world.running.service.transaction() as connection:
+            write_news(connection, world.running.clock.now())
+        world.running.do_tasks()
+        return list(world.kinds())
+
+    assert wait(days=41) == ["new"]
+    assert wait(days=1) == ["new", "unanswered"]
+    assert wait(minutes=1) == wait(days=200) == ["new", "unanswered"]
+    assert "nobody has answered for 6 weeks" in mailed(world)[1]
+    assert [json.loads(body)["kind"] for body in world.receiver.bodies] == ["new", "unanswered"]
+    world.measure("r1", "r2", BACK, seed=2)
+    assert world.kinds() == ["new", "unanswered", "fixed"]
+
+
+def test_who_answered_a_report_is_not_asked_again(world: Any) -> None:
+    world.follow()
+    world.measure("r0", "r1", WORSE)
+    world.triage("new", owner="ada", note="I look at it")
+    world.running.clock.pass_(weeks=7)
+    with world.running.service.transaction() as connection:
+        write_news(connection, world.running.clock.now())
+    assert world.kinds() == ["new"]
+
+
 def test_news_are_stored_with_what_they_are_about_or_not_at_all(world: Any, database: str) -> None:
     world.follow()
     world.subscribe("mail", LIST)

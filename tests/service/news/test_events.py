@@ -65,6 +65,9 @@ EVERYTHING = SubscriptionRow(
         ({}, {"state": "new", "cases": 4}, "more cases"),
         ({}, {"state": "new", "cases": 2}, None),
         ({"named": False}, {"state": "new", "cases": 4}, "culprit"),
+        ({}, {"state": "new", "cases": 3, "unanswered": True}, "unanswered"),
+        ({}, {"state": "new", "cases": 4, "unanswered": True}, "more cases"),
+        ({}, {"state": "new", "cases": 0, "unanswered": True}, None),
         ({}, {"state": "fixed", "cases": 3, "verified": True}, "fixed"),
         ({}, {"state": "fixed", "cases": 3}, "closed"),
         ({}, {"state": "noise", "cases": 3, "verified": True}, "closed"),
@@ -75,7 +78,7 @@ EVERYTHING = SubscriptionRow(
 )
 def test_what_is_news(last: dict[str, object] | None, now: dict[str, object], kind: str | None) -> None:
     before = None if last is None else replace(TOLD, **last)  # type: ignore[arg-type]
-    given = {"named": True, "verified": False, **now}
+    given = {"named": True, "verified": False, "unanswered": False, **now}
     assert kind_of_news(before, **given) == kind  # type: ignore[arg-type]
 
 

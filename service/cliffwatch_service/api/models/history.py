@@ -166,7 +166,7 @@ class ReportNews(Answer):
     - `summary`: what got worse and better, in words.
     """
 
-    kind: Literal["new", "more cases", "culprit", "fixed", "closed", "reopened"]
+    kind: Literal["new", "more cases", "culprit", "unanswered", "fixed", "closed", "reopened"]
     at: datetime
     cases: int
     worst: float | None

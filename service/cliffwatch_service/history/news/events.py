@@ -8,19 +8,23 @@ from cliffwatch_service.store.history.news.outbox import NewsFacts, NewsKind
 from cliffwatch_service.store.history.news.subscriptions import SubscriptionRow
 from cliffwatch_service.store.history.reports import ReportState
 
+UNANSWERED_WEEKS = 6
+"""Weeks after the last news of a report that nobody triaged until its one reminder."""
+
 _OPEN: tuple[ReportState, ...] = ("new", "acknowledged")
 _TAGS = re.compile(r"^\s*(?:\[[^\]]*\]\s*)*(?:Revert\s+[\"“])?", re.IGNORECASE)
 _AUTHOR = re.compile(r"(?P<name>[^<]*+)<(?P<address>[^>]*+)>\s*+")
 
 
 def kind_of_news(
-    last: NewsFacts | None, *, state: ReportState, cases: int, named: bool, verified: bool
+    last: NewsFacts | None, *, state: ReportState, cases: int, named: bool, verified: bool, unanswered: bool
 ) -> NewsKind | None:
     """Returns the kind of a report's news since its `last` news; None if there is none.
 
     - `cases`: number of cases that got worse.
     - `named`: whether its culprit is one commit.
     - `verified`: whether measurements show that it is fixed.
+    - `unanswered`: whether its one reminder is due.
     """
     if last is None:
         return "new" if state in _OPEN and cases else None
@@ -31,7 +35,9 @@ def kind_of_news(
         return "reopened"
     if named and not last.named:
         return "culprit"
-    return "more cases" if cases > last.cases else None
+    if cases > last.cases:
+        return "more cases"
+    return "unanswered" if unanswered and cases else None
 
 
 def subsystems_of(subject: str | None) -> list[str]:

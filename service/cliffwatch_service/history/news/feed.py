@@ -75,6 +75,7 @@ _KINDS = {
     "new": "New",
     "more cases": "More cases",
     "culprit": "Culprit",
+    "unanswered": "Unanswered",
     "fixed": "Fixed",
     "closed": "Closed",
     "reopened": "Open again",

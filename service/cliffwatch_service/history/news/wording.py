@@ -11,6 +11,7 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 from cliffwatch.shell_lines import WIDTH
 from cliffwatch_service.history.change_words import change_words
+from cliffwatch_service.history.news.events import UNANSWERED_WEEKS
 from cliffwatch_service.store.history.changes import ChangeRow
 from cliffwatch_service.store.history.news.outbox import NewsKind, NewsRow
 
@@ -23,6 +24,10 @@ _WHAT: Mapping[NewsKind, str] = {
     "new": "a regression was measured",
     "more cases": "a regression is measured in more cases",
     "culprit": "the culprit is known",
+    "unanswered": (
+        f"nobody has answered for {UNANSWERED_WEEKS} weeks, and this is the only reminder: acknowledge the"
+        " report, or close it as fixed, expected or noise"
+    ),
     "fixed": "the regression is fixed, and measurements show it",
     "closed": "the report was closed",
     "reopened": "the report is open again",
@@ -115,7 +120,7 @@ def _mail(whole: NewsContent) -> Iterator[str]:
         yield f"  cliffwatch run --mode {first.mode} --suite {first.suite} \\"
         yield f"    --base {news.base[:12]} --head {news.head[:12]} \\"
         yield f"    --tree {plain(whole.tree)}"
-    if news.kind in ("new", "more cases", "culprit", "reopened"):
+    if news.kind in ("new", "more cases", "culprit", "unanswered", "reopened"):
         yield ""
         yield "If you fix it, these lines tell where it was measured:"
         yield f"Closes: {whole.page}"

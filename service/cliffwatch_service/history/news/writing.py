@@ -1,13 +1,13 @@
 """Writes the news of reports and its deliveries, in the same transaction as the change of the report."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from psycopg import Connection
 
 from cliffwatch.identities import digest_of
-from cliffwatch_service.history.news.closing import settle_reports
-from cliffwatch_service.history.news.events import is_for, kind_of_news
+from cliffwatch_service.history.news.closing import OURS, settle_reports
+from cliffwatch_service.history.news.events import UNANSWERED_WEEKS, is_for, kind_of_news
 from cliffwatch_service.history.report_summary import is_confirmed, tally
 from cliffwatch_service.store import background, trees
 from cliffwatch_service.store.history import changes as stored_changes
@@ -17,6 +17,7 @@ from cliffwatch_service.store.history.news.outbox import NewsFacts
 from cliffwatch_service.store.history.reports import ReportsWanted
 
 _OPEN = ("new", "acknowledged")
+_PATIENCE = timedelta(weeks=UNANSWERED_WEEKS)
 
 
 def write_news(connection: Connection[Any], now: datetime) -> int:
@@ -25,8 +26,9 @@ def write_news(connection: Connection[Any], now: datetime) -> int:
     Call this in the same transaction as a change of a report or of its changes. A second call finds nothing.
     """
     settle_reports(connection, now)
-    written = [_write(connection, digest, now) for digest in outbox.reports_to_look_at(connection, _OPEN)]
-    return sum(written)
+    unanswered = outbox.unanswered_reports(connection, now - _PATIENCE, OURS)
+    digests = outbox.reports_to_look_at(connection, _OPEN, unanswered)
+    return sum(_write(connection, digest, now) for digest in digests)
 
 
 def _write(connection: Connection[Any], digest: str, now: datetime) -> bool:
@@ -57,6 +59,7 @@ def _news(connection: Connection[Any], digest: str, now: datetime) -> NewsFacts 
         cases=of_report.worse,
         named=named,
         verified=fix is not None and fix.verified,
+        unanswered=report.id in outbox.unanswered_reports(connection, now - _PATIENCE, OURS),
     )
     if kind is None:
         return None

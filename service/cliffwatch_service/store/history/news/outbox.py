@@ -11,7 +11,7 @@ from cliffwatch_service.postgres.rows import fetch_single_row, row_cursor, value
 from cliffwatch_service.store.history.news.subscriptions import Channel
 from cliffwatch_service.store.history.reports import ReportState
 
-NewsKind = Literal["new", "more cases", "culprit", "fixed", "closed", "reopened"]
+NewsKind = Literal["new", "more cases", "culprit", "unanswered", "fixed", "closed", "reopened"]
 DeliveryState = Literal["waiting", "delivered", "given up"]
 
 
@@ -107,19 +107,39 @@ JOIN revision AS head ON head.id = report.head_revision_id
 LEFT JOIN LATERAL (SELECT * FROM news WHERE report_id = report.id ORDER BY id DESC LIMIT 1) AS last ON true
 WHERE CASE WHEN last.id IS NULL THEN report.state = ANY(%(open)s)
            ELSE last.state <> report.state OR report.updated >= last.written
-               OR (last.base, last.head) <> (base.commit, head.commit)
+               OR (last.base, last.head) <> (base.commit, head.commit) OR report.id = ANY(%(unanswered)s)
       END
 ORDER BY report.id
 FOR UPDATE OF report
 """
 
 
-def reports_to_look_at(connection: Connection[Any], open_states: Sequence[str]) -> list[str]:
+def reports_to_look_at(
+    connection: Connection[Any], open_states: Sequence[str], unanswered: Sequence[int]
+) -> list[str]:
     """Returns the digests of reports that may have news, and locks them, so that no news is written twice.
 
-    These are open reports without news, and reports that differ from their last news.
+    These are open reports without news, reports that differ from their last news, and `unanswered` ones.
     """
-    return values(connection, str).execute(_REPORTS_TO_LOOK_AT, {"open": list(open_states)}).fetchall()
+    asked = {"open": list(open_states), "unanswered": list(unanswered)}
+    return values(connection, str).execute(_REPORTS_TO_LOOK_AT, asked).fetchall()
+
+
+_UNANSWERED = """
+SELECT report.id FROM regression_report AS report
+WHERE report.state = 'new' AND report.merged_into IS NULL
+  AND (SELECT max(written) FROM news WHERE report_id = report.id) <= %(before)s
+  AND NOT EXISTS (SELECT FROM triage WHERE report_id = report.id AND triage.by <> %(ours)s)
+  AND NOT EXISTS (SELECT FROM news WHERE report_id = report.id AND kind = 'unanswered')
+"""
+
+
+def unanswered_reports(connection: Connection[Any], before: datetime, ours: str) -> list[int]:
+    """Returns the new reports whose last news is from `before`, without a reminder yet.
+
+    Only `ours`, the service's own name, triaged them.
+    """
+    return values(connection, int).execute(_UNANSWERED, {"before": before, "ours": ours}).fetchall()
 
 
 _NEWS = (
