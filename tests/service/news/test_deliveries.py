@@ -103,6 +103,23 @@ def test_a_fix_that_is_refuted_opens_the_report_again(world: Any) -> None:
     assert world.running.get(f"/reports/{world.report()}")["state"] == "new"
 
 
+def test_a_report_of_which_nothing_is_left_is_withdrawn_and_comes_back_with_its_change(world: Any) -> None:
+    world.follow()
+    world.measure("r0", "r1", WORSE)
+
+    def now_changes_are(state: str) -> Any:
+        with world.running.service.transaction() as connection:
+            connection.execute("UPDATE change SET state = %s", [state])
+            write_news(connection, world.running.clock.now())
+        return world.running.get(f"/reports/{world.report()}")
+
+    withdrawn = now_changes_are("refuted")
+    assert withdrawn["state"] == "noise"
+    assert withdrawn["triage"][-1]["note"] == "withdrawn: further measurements show none of its changes"
+    assert now_changes_are("confirmed")["state"] == "new"
+    assert world.kinds() == ["new", "closed", "reopened"]
+
+
 def test_more_cases_and_the_culprit_are_news_and_nothing_twice(world: Any) -> None:
     world.follow()
     world.measure("r0", "r2", WORSE)

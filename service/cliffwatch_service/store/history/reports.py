@@ -114,6 +114,38 @@ def has_changes(connection: Connection[Any], report_id: int) -> bool:
     return connection.execute(query, [report_id]).fetchone() is not None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedReportRow:
+    """A report and whoever owns it."""
+
+    id: int
+    owner: str | None
+
+
+def open_reports_without_changes(connection: Connection[Any]) -> list[OwnedReportRow]:
+    """Returns open reports whose every change was refuted."""
+    query = (
+        "SELECT id, owner FROM regression_report WHERE merged_into IS NULL"
+        " AND state IN ('new', 'acknowledged')"
+        " AND EXISTS (SELECT 1 FROM change WHERE report_id = regression_report.id)"
+        " AND NOT EXISTS (SELECT 1 FROM change WHERE report_id = regression_report.id"
+        " AND change.state <> 'refuted') ORDER BY id"
+    )
+    return row_cursor(connection, OwnedReportRow).execute(query).fetchall()
+
+
+def withdrawn_reports_with_changes(connection: Connection[Any], by: str) -> list[OwnedReportRow]:
+    """Returns reports that `by` closed as noise, and whose changes are confirmed again."""
+    query = (
+        "SELECT id, owner FROM regression_report WHERE merged_into IS NULL AND state = 'noise'"
+        " AND (SELECT triage.by FROM triage WHERE report_id = regression_report.id ORDER BY triage.id DESC"
+        " LIMIT 1) = %s"
+        " AND EXISTS (SELECT 1 FROM change WHERE report_id = regression_report.id"
+        " AND change.state = 'confirmed') ORDER BY id"
+    )
+    return row_cursor(connection, OwnedReportRow).execute(query, [by]).fetchall()
+
+
 def narrow_report(connection: Connection[Any], report_id: int, base: int, head: int, now: datetime) -> None:
     """Gives a report the revisions of its culprit. People still see it as the same report."""
     connection.execute(
