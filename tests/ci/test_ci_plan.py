@@ -220,7 +220,7 @@ def test_a_change_that_no_suite_executes_is_not_measured_and_said(repository: Pa
     plan = plan_of(repository, "pull_request", pull_request(base, head))
     assert (plan.targets, plan.commits) == ((), 0)
     assert plan.notes[0].startswith("Nothing is measured: no suite executes what head changes: behaviour.")
-    assert "--suite: all, or some of bloom" in plan.notes[0]
+    assert "--suite: all, or some of attaching" in plan.notes[0]
 
     based = policy(repository, 'suites = ["auto", "trigger"]\n')
     head = change(repository, "behaviour", "more words\n", "Two")

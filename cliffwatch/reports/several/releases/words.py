@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 
-from cliffwatch.comparing.attribution.blocks import blocks_of_cases
 from cliffwatch.comparing.attribution.changes import FunctionChange
+from cliffwatch.comparing.attribution.sentences import describe_move
 from cliffwatch.comparing.comparison import CHANGES, DECIDED
 from cliffwatch.counting import count_noun, format_duration
 from cliffwatch.reports import figures
 from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Release, Step, SuiteAudit
 
 _MOST_FUNCTIONS = 3
-_MOVED = "moved between functions"
 
 SECTIONS = ("text", "init text", "constants", "data", "bss")
 
@@ -107,15 +106,14 @@ def _function(each: FunctionChange) -> str:
 
 
 def moved(audit: Audit) -> Iterator[tuple[AuditRow, Step, str]]:
-    """Unchanged rows whose cost moved between functions, with the sentence that says so."""
+    """Rows that report no change while cost moved between their functions, with the sentence that says so."""
     for suite in audit.suites:
         for row in suite.rows:
             for step in row.steps:
-                if step is None or step.functions is None or not step.functions.hidden_in:
-                    continue
-                blocks, _ = blocks_of_cases([(row.case, step.functions)], None)
-                if blocks and _MOVED in blocks[0].sentence:
-                    yield row, step, blocks[0].sentence
+                if step is not None and step.functions is not None and step.functions.hidden_in:
+                    sentences = [describe_move(move) for move in step.functions.moves]
+                    if sentences:
+                        yield row, step, "; ".join(sentences[:_MOST_FUNCTIONS])
 
 
 def unmeasured(suite: SuiteAudit, releases: tuple[Release, ...]) -> Iterator[str]:
