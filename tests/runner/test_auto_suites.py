@@ -173,7 +173,7 @@ def test_a_change_that_no_suite_executes_is_said_with_what_could_be_measured(
     assert ended.exit_code == 2
     assert "no suite executes what head changes: Documentation/bpf/ringbuf.rst" in ended.stderr
     assert (
-        "name the suites to measure anyway with --suite: all, or some of bloom, cilium-ebpf, crypto,"
+        "name the suites to measure anyway with --suite: all, or some of attaching, bloom, cilium-ebpf,"
         in ended.stderr
     )
 
