@@ -99,6 +99,7 @@ def _is_same(gone: FunctionChange, new: FunctionChange, differing: Differing) ->
     return abs(new.head - gone.base) <= max(LEAST_OF_A_CALL, _EQUAL * gone.base)
 
 
+_WORD = re.compile(r"[.\w]++")
 _PLACE = re.compile(r"0x[0-9a-f]{4,}|\{[0-9a-f]+\}")
 """Matches addresses only.
 
@@ -116,8 +117,12 @@ def _code(function: Function, differing: Differing, sign: str) -> list[str]:
     known = differing.get(function)
     if known is None or isinstance(known, ProgramDifference):
         return []
-    own = re.compile(rf"\b{re.escape(plain_name(known.name))}[.\w]*")
-    return [own.sub("<self>", line) for line in instructions(known.lines, sign)]
+    own = plain_name(known.name)
+
+    def without_own_name(word: re.Match[str]) -> str:
+        return "<self>" if word[0] == own or word[0].startswith(f"{own}.") else word[0]
+
+    return [_WORD.sub(without_own_name, line) for line in instructions(known.lines, sign)]
 
 
 def _anchored(left: _Left) -> Iterator[Move]:

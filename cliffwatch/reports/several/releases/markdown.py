@@ -22,7 +22,7 @@ def _lines(audit: Audit) -> Iterator[str]:
     yield f"{words.setting(audit)}. {words.HOW}"
     yield ""
     yield from (f"- {line}" for line in words.counts(audit))
-    yield from (f"- {note}" for note in audit.notes)
+    yield from (f"- {note}" for note in (words.configurations(audit), *audit.notes) if note)
     for verdict, heading in (("regression", "Largest regressions"), ("improvement", "Largest improvements")):
         yield from _largest(heading, audit.largest_steps(verdict)[:MOST_LARGEST])
     yield from _moved(audit)
@@ -37,7 +37,7 @@ def _largest(heading: str, steps: Sequence[tuple[AuditRow, Step]]) -> Iterator[s
         yield "None."
         return
     yield from _table(
-        ("suite", "case", "from", "to", "before", "after", "unit", "change", "functions"),
+        ("suite", "case", "from", "to", "before", "after", "unit", "change", words.FUNCTIONS),
         (
             (
                 row.case.suite,

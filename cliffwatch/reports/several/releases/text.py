@@ -17,7 +17,7 @@ def _lines(audit: Audit) -> Iterator[str]:
     yield words.title(audit)
     yield words.setting(audit)
     yield from words.counts(audit)
-    yield from audit.notes
+    yield from filter(None, (words.configurations(audit), *audit.notes))
     for verdict, heading in (("regression", "Largest regressions"), ("improvement", "Largest improvements")):
         yield from ("", heading)
         yield from _aligned(list(_cells(audit.largest_steps(verdict)[:MOST_LARGEST]))) or ("  none",)

@@ -88,15 +88,30 @@ def decided(step: Step | None) -> bool:
     return step is not None and step.row.verdict in DECIDED
 
 
+FUNCTIONS = "functions, instructions per operation"
+"""The heading over `cause`."""
+
+
 def cause(step: Step) -> str:
-    """The functions behind a change, in instructions per operation; empty if they are unknown."""
+    """The functions behind a change; empty if they are unknown."""
     found = step.functions
     if found is None or not found.changes:
         return ""
     named = ", ".join(_function(each) for each in found.changes[:_MOST_FUNCTIONS])
     more = len(found.changes) - _MOST_FUNCTIONS
     words = f"{named}, and {count_noun(more, 'more function')}" if more > 0 else named
-    return f"{words} instructions {'a call' if found.by_call else 'per operation'}"
+    return f"{words} (a call)" if found.by_call else words
+
+
+def configurations(audit: Audit) -> str:
+    """Says that the releases do not take one configuration; empty if all do."""
+    differing = {note for each in audit.releases for note in each.config_notes}
+    if not differing:
+        return ""
+    return (
+        f"Not every release takes the same configuration: {count_noun(len(differing), 'difference')},"
+        " listed under Kernels. What such an option costs is in these numbers."
+    )
 
 
 def _function(each: FunctionChange) -> str:
