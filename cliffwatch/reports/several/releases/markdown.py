@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.several.releases import words
 from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Step, SuiteAudit
@@ -104,7 +105,7 @@ def _suite(audit: Audit, suite: SuiteAudit) -> Iterator[str]:
             ),
         )
     if len(suite.rows) > _MOST_ROWS:
-        yield from ("", f"{len(suite.rows) - _MOST_ROWS} more rows are in the data.")
+        yield from ("", f"{count_noun(len(suite.rows) - _MOST_ROWS, 'more row')}: in the data.")
     told = [
         *(
             f"{a} to {b}, {sweep.benchmark} over {sweep.parameter}: {sweep.words}"
