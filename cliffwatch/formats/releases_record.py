@@ -6,6 +6,12 @@ from msgspec import Meta
 
 from cliffwatch.formats.values import MOST_ARMS, Commit, FreeJson, LongText, Moment, Name, Part, Text
 
+SuiteName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}(?![\s\S])")]
+"""The name of a suite, which is also the name of its page's file."""
+
+RunFolder = Annotated[str, Meta(pattern=r"^runs/[a-z0-9][A-Za-z0-9._-]{0,150}(?![\s\S])")]
+"""A result directory: never one outside the audit's folder."""
+
 FORMAT: Final = "cliffwatch-releases"
 FORMAT_VERSION: Final = 1
 
@@ -31,8 +37,8 @@ class SuiteRunRecord(Part, frozen=True, kw_only=True):
     `seconds`: its time, builds included.
     """
 
-    suite: Name
-    folder: Text
+    suite: SuiteName
+    folder: RunFolder
     bench: Name
     own: bool
     seconds: float
@@ -41,7 +47,7 @@ class SuiteRunRecord(Part, frozen=True, kw_only=True):
 class SuiteFailureRecord(Part, frozen=True, kw_only=True):
     """A run that could not be carried out. `bench` is as above."""
 
-    suite: Name
+    suite: SuiteName
     bench: Name
     message: LongText
     next_step: LongText
@@ -59,7 +65,7 @@ class ReleasesRecord(Part, frozen=True, kw_only=True):
     created: Moment
     profile: Name
     releases: Annotated[tuple[ReleaseRecord, ...], Meta(min_length=2, max_length=MOST_ARMS - 1)]
-    suites: Annotated[tuple[Name, ...], Meta(max_length=200)]
+    suites: Annotated[tuple[SuiteName, ...], Meta(max_length=200)]
     settings: FreeJson
     runs: Annotated[tuple[SuiteRunRecord, ...], Meta(max_length=4000)] = ()
     failures: Annotated[tuple[SuiteFailureRecord, ...], Meta(max_length=4000)] = ()

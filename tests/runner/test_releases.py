@@ -154,3 +154,22 @@ def test_every_sample_is_in_the_data(audited: tuple[Result, Path]) -> None:
     names = sorted(path.name for path in (out / "data").iterdir())
     suffix = "parquet" if has_parquet() else "csv"
     assert names[0] == f"local-storage.{suffix}"
+
+
+@pytest.mark.parametrize(
+    "changed", [{"suites": ["../../elsewhere"]}, {"runs": [{"folder": "../../etc"}]}, {"runs": "none"}]
+)
+def test_a_record_from_elsewhere_writes_and_reads_nothing_outside_its_folder(
+    audited: tuple[Result, Path], tmp_path: Path, changed: dict[str, object]
+) -> None:
+    record = json.loads((audited[1] / "releases.json").read_text())
+    if isinstance(changed.get("runs"), list):
+        changed = {"runs": [record["runs"][0] | {"folder": "../../etc"}]}
+    folder = tmp_path / "given"
+    folder.mkdir()
+    (folder / "releases.json").write_text(json.dumps(record | changed))
+    read = CliRunner().invoke(releases, ["--out", str(folder), "--report-only"])
+
+    assert read.exit_code == Exit.USAGE
+    assert "releases.json cannot be read" in " ".join(read.stderr.split())
+    assert [path.name for path in tmp_path.rglob("*")] == ["given", "releases.json"]

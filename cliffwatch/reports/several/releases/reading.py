@@ -17,10 +17,12 @@ from cliffwatch.formats.releases_record import ReleasesRecord, SuiteRunRecord
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.parsers.readings import Problem
+from cliffwatch.parsers.received.opening import read_regular
 from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Cell, Release, Step, SuiteAudit
 from cliffwatch.samples import Arm, CaseKey
 
 RECORD = "releases.json"
+_LARGEST_BYTES = 16 << 20
 
 Key = tuple[CaseKey, str, str]
 """A row of a table: case, metric and unit."""
@@ -29,10 +31,10 @@ Key = tuple[CaseKey, str, str]
 def read_record(folder: Path) -> ReleasesRecord | Failure:
     """Reads releases.json of a folder."""
     try:
-        content = (folder / RECORD).read_bytes()
+        content = read_regular(folder / RECORD, _LARGEST_BYTES)
     except OSError as error:
         return wrong_usage(
-            f"{folder} is no folder of `cliffwatch releases`: {error.strerror}",
+            f"{folder} is no folder of `cliffwatch releases`: {error.strerror or error}",
             "name the folder that was given as --out",
         )
     record = read_as(content, ReleasesRecord)
