@@ -37,6 +37,8 @@ _WORDS: Mapping[str, str] = {
     r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}": (
         "a name of letters, digits, _ . and -, which begins with a letter or digit"
     ),
+    r"^[a-z0-9][a-z0-9-]{0,63}": "the name of a suite: at most 64 small letters, digits and hyphens",
+    r"^runs/[a-z0-9][A-Za-z0-9._-]{0,150}": "a folder of runs/, such as runs/local-storage",
     r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}": "a name of letters, digits, _ . and -",
     r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}": "a name of at most 40 letters, digits, . _ and -",
     r"^[A-Za-z0-9][A-Za-z0-9_.:+=-]{0,99}": "a word of letters, digits and _ . : + = -",
