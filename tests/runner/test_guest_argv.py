@@ -54,7 +54,12 @@ def test_icount_counts_one_instruction_as_one_nanosecond_without_kvm() -> None:
     argv = call(ICOUNT)
 
     assert "--disable-kvm" in argv
-    assert any(word.startswith("--qemu-opts=-icount shift=0,sleep=off ") for word in argv)
+    assert any(word.startswith("--qemu-opts=") and " -icount shift=0,sleep=off " in word for word in argv)
+
+
+def test_under_icount_the_page_tables_of_all_kernels_have_the_same_depth() -> None:
+    assert any(word.startswith("--qemu-opts=-cpu max,la57=off ") for word in call(ICOUNT))
+    assert not any("la57" in word for word in call(WALLTIME))
 
 
 def test_under_icount_the_host_can_read_the_guests_clock() -> None:
@@ -117,7 +122,7 @@ def test_drivers_that_are_modules_come_in_the_kernels_own_initial_file_system(tm
     (tmp_path / "initramfs").touch()
     assert options(WALLTIME) == ["--qemu-opts=-initrd /cliffwatch/kernel/initramfs"]
     (both,) = options(ICOUNT)
-    assert both.startswith("--qemu-opts=-icount ")
+    assert both.startswith("--qemu-opts=-cpu ")
     assert both.endswith(" -initrd /cliffwatch/kernel/initramfs")
 
 

@@ -102,8 +102,12 @@ def _icount(monitor: Path) -> str:
     With `shift=0`, one instruction takes one virtual nanosecond. With `sleep=off`, idle virtual time passes
     at once. The clock device and QMP let the host read the guest's clock
     (cliffwatch_runner.guest.qemu_clock).
+
+    Without `la57`, page tables have four levels on every kernel. Linux 7.3 would use five, where older ones
+    did so only if configured, and QEMU's `info mem` takes minutes to read them.
     """
-    return f"-icount shift=0,sleep=off -rtc clock=vm -qmp unix:{monitor / SOCKET},server=on,wait=off"
+    clocks = f"-icount shift=0,sleep=off -rtc clock=vm -qmp unix:{monitor / SOCKET},server=on,wait=off"
+    return f"-cpu max,la57=off {clocks}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
