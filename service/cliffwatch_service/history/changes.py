@@ -11,9 +11,10 @@ from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.identities import digest_of
 from cliffwatch_service.compare.stored import read_summary
+from cliffwatch_service.history.ranges.reporting import report_changes
 from cliffwatch_service.store import comparisons, run_arms, runs, trees
 from cliffwatch_service.store.comparisons import StoredComparison, VerdictRow
-from cliffwatch_service.store.history import ancestry, confirmations, reports
+from cliffwatch_service.store.history import ancestry, confirmations
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history.changes import ChangeFacts, ChangeKind
 
@@ -27,6 +28,7 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     - Base must be an ancestor of head: a difference between two lines of history has no culprit.
     - If a fuller comparison of the same two revisions no longer shows a change, the change is refuted, not
       removed.
+    - If changes of narrower ranges explain a change, it is superseded, in whichever order they come.
     """
     if not comparisons.is_of_history(connection, comparison_id):
         return 0
@@ -44,16 +46,11 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     gone = stored_changes.in_state(connection, sorted(digests), "superseded")
     published = [row for row in published if change_digest(row.series_id, base, head) not in gone]
     known = stored_changes.changes_of_comparison(connection, comparison_id)
-    stored_changes.refute_changes(connection, [known[digest] for digest in known.keys() - digests])
-    if not published:
-        return 0
-    worse = any(row.verdict == "regression" for row in published)
-    report = report_between(connection, base, head, now) if worse else None
-    stored_changes.keep_changes(
-        connection, [_confirmed_change(comparison, row, report) for row in published], now
-    )
-    if report is not None:
-        stored_changes.gather_changes(connection, base, head, report)
+    refuted = [each for digest, each in known.items() if digest not in digests]
+    stored_changes.refute_changes(connection, [each.id for each in refuted])
+    stored_changes.keep_changes(connection, [_confirmed_change(comparison, row) for row in published], now)
+    series = {*(row.series_id for row in published), *(each.series_id for each in refuted)}
+    report_changes(connection, sorted(series), now, [each.id for each in refuted])
     return len(published)
 
 
@@ -70,15 +67,13 @@ def keep_confirmed(
     `pair` are its base and head revisions; `row` is the comparison's row that measured it.
     """
     assert row.change is not None
-    kind = _kind_of(row, row.change)
-    report = report_between(connection, *pair, now) if kind == "regression" else None
     facts = ChangeFacts(
         digest=change_digest(series_id, *pair),
         series_id=series_id,
         base_revision_id=pair[0],
         head_revision_id=pair[1],
         state="confirmed",
-        kind=kind,
+        kind=_kind_of(row, row.change),
         size=row.change,
         ci_low=row.ci_low,
         ci_high=row.ci_high,
@@ -86,11 +81,10 @@ def keep_confirmed(
         head_value=None,
         apart=_is_apart(connection, comparison),
         comparison_id=comparison,
-        report_id=report,
+        report_id=None,
     )
     stored_changes.keep_changes(connection, [facts], now)
-    if report is not None:
-        stored_changes.gather_changes(connection, *pair, report)
+    report_changes(connection, [series_id], now)
 
 
 def _is_apart(connection: Connection[Any], comparison_id: int) -> bool:
@@ -126,7 +120,7 @@ KINDS: Mapping[Verdict, ChangeKind] = {
 }
 
 
-def _confirmed_change(comparison: StoredComparison, row: VerdictRow, report_id: int | None) -> ChangeFacts:
+def _confirmed_change(comparison: StoredComparison, row: VerdictRow) -> ChangeFacts:
     base, head = comparison.base_revision_id, comparison.head_revision_id
     return ChangeFacts(
         digest=change_digest(row.series_id, base, head),
@@ -142,20 +136,13 @@ def _confirmed_change(comparison: StoredComparison, row: VerdictRow, report_id: 
         head_value=row.head_value,
         apart=_are_apart(comparison),
         comparison_id=comparison.id,
-        report_id=report_id,
+        report_id=None,
     )
 
 
 def change_digest(series_id: int, base: int, head: int) -> str:
     """Returns the identity of a step of a series between two revisions."""
     return digest_of(["change", series_id, base, head])
-
-
-def report_between(connection: Connection[Any], base: int, head: int, now: datetime) -> int:
-    """Returns the report of a culprit, or of its range while the culprit is unknown; opens one if needed."""
-    commits = trees.revision_rows(connection, [base, head])
-    digest = digest_of(["report", commits[base].commit, commits[head].commit])
-    return reports.keep_report(connection, digest, base, head, now)
 
 
 def branches_with(connection: Connection[Any], run: str) -> list[int]:

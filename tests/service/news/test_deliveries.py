@@ -115,9 +115,19 @@ def test_a_report_of_which_nothing_is_left_is_withdrawn_and_comes_back_with_its_
 
     withdrawn = now_changes_are("refuted")
     assert withdrawn["state"] == "noise"
-    assert withdrawn["triage"][-1]["note"] == "withdrawn: further measurements show none of its changes"
+    assert withdrawn["triage"][-1]["note"] == "withdrawn: further measurements show none of its regressions"
     assert now_changes_are("confirmed")["state"] == "new"
     assert world.kinds() == ["new", "closed", "reopened"]
+
+
+def test_a_report_whose_regression_is_an_improvement_by_now_is_withdrawn(world: Any) -> None:
+    world.follow()
+    world.measure("r0", "r1", WORSE)
+    with world.running.service.transaction() as connection:
+        connection.execute("UPDATE change SET kind = 'improvement'")
+        write_news(connection, world.running.clock.now())
+    assert world.running.get(f"/reports/{world.report()}")["state"] == "noise"
+    assert world.kinds() == ["new", "closed"]
 
 
 def test_more_cases_and_the_culprit_are_news_and_nothing_twice(world: Any) -> None:

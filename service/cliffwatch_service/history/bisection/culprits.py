@@ -10,10 +10,11 @@ from cliffwatch.counting import count_noun
 from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch.stats.history.culprits.question import Pair, SearchResult, Step
 from cliffwatch_service.history.bisection.judging import Judge
-from cliffwatch_service.history.changes import change_digest, report_between
+from cliffwatch_service.history.changes import change_digest
+from cliffwatch_service.history.ranges.reporting import keep_reports, report_changes
 from cliffwatch_service.store import trees
 from cliffwatch_service.store.history import changes as stored_changes
-from cliffwatch_service.store.history import locating, reports
+from cliffwatch_service.store.history import locating
 from cliffwatch_service.store.history.bisections import BisectionRow
 from cliffwatch_service.store.history.changes import ChangeFacts, ChangeKind, WideChangeRow
 
@@ -147,32 +148,14 @@ def _keep_reports(
 ) -> None:
     """Keeps one report for each culprit that made a series worse.
 
-    If a report of the range lost all its changes, it becomes the report of the first culprit without one. If
-    every culprit has a report, it is merged into the first culprit's. Changes of commits that made no series
-    worse join a report only if their commit has one.
+    Reports of the range that lost all their changes become or join those of the culprits. Changes of commits
+    that made no series worse join a report only if their commit has one. The culprits may explain changes of
+    wider ranges too.
     """
     left = sorted({each.report_id for each in gone if each.report_id is not None})
-    empty = [report for report in left if not reports.has_changes(connection, report)]
-    worse = dict.fromkeys(
-        (each.base_revision_id, each.head_revision_id) for each in facts if each.kind == "regression"
-    )
-    first: int | None = None
-    for base, head in worse:
-        report = reports.report_of_range(connection, base, head)
-        if report is None and empty:
-            report = empty.pop(0)
-            reports.narrow_report(connection, report, base, head, now)
-        elif report is None:
-            report = report_between(connection, base, head, now)
-        first = first or report
-        stored_changes.gather_changes(connection, base, head, report)
-    for base, head in {(each.base_revision_id, each.head_revision_id) for each in facts} - worse.keys():
-        known = reports.report_of_range(connection, base, head)
-        if known is not None:
-            stored_changes.gather_changes(connection, base, head, known)
-    for report in empty:
-        if first is not None:
-            reports.merge_report(connection, report, first, now)
+    worse = [(each.base_revision_id, each.head_revision_id) for each in facts if each.kind == "regression"]
+    keep_reports(connection, worse, left, now)
+    report_changes(connection, sorted({each.series_id for each in facts}), now)
 
 
 def _explain_open(ends: Sequence[tuple[Judge, SearchResult]]) -> str | None:

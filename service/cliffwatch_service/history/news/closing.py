@@ -26,7 +26,7 @@ _MOST_REMAINDER = 0.5
 def settle_reports(connection: Connection[Any], now: datetime) -> None:
     """Closes a report if confirmed changes after its culprit brought every series back to its level.
 
-    A report whose every change was refuted is closed as noise.
+    A report without a confirmed regression is closed as noise.
 
     Reopens the report if such a change was refuted, or if a later change undid it. A report that a person
     reopened stays open until another commit fixes it.
@@ -60,12 +60,12 @@ def settle_reports(connection: Connection[Any], now: datetime) -> None:
 
 
 def _withdraw_refuted(connection: Connection[Any], now: datetime) -> None:
-    """Closes reports of which nothing is left, and opens them again if a measurement shows a change."""
-    for each in reports.open_reports_without_changes(connection):
-        note = "withdrawn: further measurements show none of its changes"
+    """Closes reports of which no regression is left, and opens them again if a measurement shows one."""
+    for each in reports.open_reports_without_regressions(connection):
+        note = "withdrawn: further measurements show none of its regressions"
         reports.set_triage(connection, each.id, state="noise", owner=each.owner, note=note, by=OURS, now=now)
-    for each in reports.withdrawn_reports_with_changes(connection, OURS):
-        note = "open again: further measurements show a change of it"
+    for each in reports.withdrawn_reports_with_regressions(connection, OURS):
+        note = "open again: further measurements show a regression of it"
         reports.set_triage(connection, each.id, state="new", owner=each.owner, note=note, by=OURS, now=now)
 
 

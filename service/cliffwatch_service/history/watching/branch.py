@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 from psycopg import Connection
 
-from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.comparing.thresholds import COUNTED
-from cliffwatch.samples import CaseKey
 from cliffwatch.stats.history.exact import exact_steps
 from cliffwatch.stats.history.steps import HORIZON, NEAR, Step
 from cliffwatch.stats.history.watch import new_candidates
 from cliffwatch_service.history.changes import change_digest
+from cliffwatch_service.history.ranges.bands import band_of
 from cliffwatch_service.history.watching.control import keep_control_events, remove_explained_steps
 from cliffwatch_service.history.watching.host_events import keep_host_events, points_since_events
 from cliffwatch_service.history.watching.relative import newest_anchor, relative_to_anchor
@@ -66,7 +64,7 @@ def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> 
         for series_id, group in groupby(rows, key=lambda row: row.series_id)
     }
     about = series.series_rows(connection, sorted(newest))
-    bands = {series_id: _band(row) for series_id, row in about.items()}
+    bands = {series_id: band_of(row) for series_id, row in about.items()}
     anchored = {
         series_id: own
         for series_id, own in newest.items()
@@ -134,16 +132,6 @@ def _step_of(own: Sequence[RecentPointRow], span: SpanRow) -> Step:
     """Returns a known change as a step of unknown size, at the last place where it may lie."""
     place = min(bisect_left([row.ordinal for row in own], span.head), len(own) - 1)
     return Step(index=place, size=0.0, p=0.0, first=place, last=place)
-
-
-def _band(about: SeriesRow) -> float | None:
-    """Returns the repeatability band of a counted series, a fraction; None for a noisy series.
-
-    Two values differ if the change between them is larger than the band.
-    """
-    case = CaseKey(about.suite, about.benchmark, tuple((name, value) for name, value in about.params))
-    traits = load_catalogue().traits(case, about.metric, about.unit, about.mode)
-    return max(COUNTED, traits.repeatability) if traits.assume == "exact" else None
 
 
 def _candidate(own: Sequence[RecentPointRow], step: Step) -> Candidate:

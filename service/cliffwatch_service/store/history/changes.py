@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from psycopg import Connection
 
 from cliffwatch.samples import Mode
-from cliffwatch_service.postgres.rows import pairs, row_cursor, tuple_cursor, values
+from cliffwatch_service.postgres.rows import row_cursor, tuple_cursor, values
 from cliffwatch_service.store.history.confirmations import ConfirmationState
 
 ChangeState = Literal["candidate", "confirmed", "refuted", "superseded"]
@@ -201,10 +201,42 @@ def gather_changes(connection: Connection[Any], base: int, head: int, report_id:
     )
 
 
-def changes_of_comparison(connection: Connection[Any], comparison_id: int) -> dict[str, int]:
-    """Returns the ids of the changes of a comparison that are not superseded, by digest."""
-    query = "SELECT digest, id FROM change WHERE comparison_id = %s AND state <> 'superseded'"
-    return dict(pairs(connection, str, int).execute(query, [comparison_id]).fetchall())
+class UnreportedRow(NamedTuple):
+    """A range with confirmed changes that are in no report."""
+
+    base: int
+    """Id of its base revision."""
+    head: int
+    """Id of its head revision."""
+    worse: bool
+    """Whether any of these changes is a regression."""
+
+
+_UNREPORTED = """
+SELECT base_revision_id, head_revision_id, bool_or(kind = 'regression') FROM change
+WHERE series_id = ANY(%s) AND state = 'confirmed' AND report_id IS NULL
+GROUP BY 1, 2 ORDER BY min(id)
+"""
+
+
+def unreported_ranges(connection: Connection[Any], series: Sequence[int]) -> list[UnreportedRow]:
+    """Returns the ranges of confirmed changes of these series that are in no report, oldest change first."""
+    return tuple_cursor(connection, UnreportedRow._make).execute(_UNREPORTED, [list(series)]).fetchall()
+
+
+class OfComparisonRow(NamedTuple):
+    """A change that a comparison showed."""
+
+    digest: str
+    id: int
+    series_id: int
+
+
+def changes_of_comparison(connection: Connection[Any], comparison_id: int) -> dict[str, OfComparisonRow]:
+    """Returns the changes of a comparison that are not superseded, by digest."""
+    query = "SELECT digest, id, series_id FROM change WHERE comparison_id = %s AND state <> 'superseded'"
+    cursor = tuple_cursor(connection, OfComparisonRow._make)
+    return {row.digest: row for row in cursor.execute(query, [comparison_id]).fetchall()}
 
 
 def refute_changes(connection: Connection[Any], ids: Sequence[int]) -> None:

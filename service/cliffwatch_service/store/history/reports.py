@@ -70,8 +70,11 @@ class ReportsWanted:
     limit: int
 
 
-def keep_report(connection: Connection[Any], digest: str, base: int, head: int, now: datetime) -> int:
-    """Returns the id of the report of a culprit range, and opens one if there is none."""
+def keep_report(connection: Connection[Any], digest: str, base: int, head: int, now: datetime) -> int | None:
+    """Returns the id of the report of a culprit range, and opens one if there is none.
+
+    None if the digest is that of a report whose range is another one by now.
+    """
     query = (
         "UPDATE regression_report SET updated = %s WHERE base_revision_id = %s AND head_revision_id = %s"
         " AND merged_into IS NULL"
@@ -81,12 +84,13 @@ def keep_report(connection: Connection[Any], digest: str, base: int, head: int, 
     if known is not None:
         return known
     kept = values(connection, int).execute(
-        "INSERT INTO regression_report (digest, base_revision_id, head_revision_id, opened, updated)"
+        "INSERT INTO regression_report AS kept (digest, base_revision_id, head_revision_id, opened, updated)"
         " VALUES (%s, %s, %s, %s, %s) ON CONFLICT (digest) DO UPDATE SET updated = excluded.updated,"
-        " merged_into = NULL RETURNING id",
+        " merged_into = NULL WHERE (kept.base_revision_id, kept.head_revision_id)"
+        " = (excluded.base_revision_id, excluded.head_revision_id) RETURNING id",
         [digest, base, head, now, now],
     )
-    return fetch_single_row(kept)
+    return kept.fetchone()
 
 
 def report_of_range(connection: Connection[Any], base: int, head: int) -> int | None:
@@ -122,26 +126,25 @@ class OwnedReportRow:
     owner: str | None
 
 
-def open_reports_without_changes(connection: Connection[Any]) -> list[OwnedReportRow]:
-    """Returns open reports whose every change was refuted."""
+def open_reports_without_regressions(connection: Connection[Any]) -> list[OwnedReportRow]:
+    """Returns open reports without a confirmed regression: refuted, superseded, or an improvement by now."""
     query = (
         "SELECT id, owner FROM regression_report WHERE merged_into IS NULL"
         " AND state IN ('new', 'acknowledged')"
-        " AND EXISTS (SELECT 1 FROM change WHERE report_id = regression_report.id)"
         " AND NOT EXISTS (SELECT 1 FROM change WHERE report_id = regression_report.id"
-        " AND change.state <> 'refuted') ORDER BY id"
+        " AND kind = 'regression' AND change.state = 'confirmed') ORDER BY id"
     )
     return row_cursor(connection, OwnedReportRow).execute(query).fetchall()
 
 
-def withdrawn_reports_with_changes(connection: Connection[Any], by: str) -> list[OwnedReportRow]:
-    """Returns reports that `by` closed as noise, and whose changes are confirmed again."""
+def withdrawn_reports_with_regressions(connection: Connection[Any], by: str) -> list[OwnedReportRow]:
+    """Returns reports that `by` closed as noise, and whose regressions are confirmed again."""
     query = (
         "SELECT id, owner FROM regression_report WHERE merged_into IS NULL AND state = 'noise'"
         " AND (SELECT triage.by FROM triage WHERE report_id = regression_report.id ORDER BY triage.id DESC"
         " LIMIT 1) = %s"
         " AND EXISTS (SELECT 1 FROM change WHERE report_id = regression_report.id"
-        " AND change.state = 'confirmed') ORDER BY id"
+        " AND kind = 'regression' AND change.state = 'confirmed') ORDER BY id"
     )
     return row_cursor(connection, OwnedReportRow).execute(query, [by]).fetchall()
 

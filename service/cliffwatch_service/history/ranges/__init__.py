@@ -1,0 +1,1 @@
+"""Changes whose ranges hold one another, and the reports of their culprits."""
