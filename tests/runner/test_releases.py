@@ -82,6 +82,21 @@ def test_a_case_that_one_release_cannot_measure_says_why_and_keeps_its_other_val
     assert "6.14: 2 cases, such as local-storage-cache-int-get/nr_maps=16: " in report
 
 
+def test_a_case_that_fails_with_the_shared_bench_is_measured_with_the_releases_own(
+    history: Path, tmp_path: Path
+) -> None:
+    done = audit(history, tmp_path, "--bench-from", "6.13")
+
+    assert done.exit_code == Exit.DONE, done.output
+    record = json.loads((tmp_path / "out" / "releases.json").read_text())
+    assert [(each["folder"], each["bench"]) for each in record["runs"] if each["own"]] == [
+        ("runs/local-storage.6.14", "6.14")
+    ]
+    assert not record["failures"]
+    own = json.loads((tmp_path / "out" / "runs" / "local-storage.6.14" / "run.json").read_text())
+    assert [arm["name"] for arm in own["arms"]] == ["6.14"]
+
+
 def test_an_audit_is_resumed_without_naming_its_trees(history: Path, tmp_path: Path) -> None:
     audit(history, tmp_path)
     record = tmp_path / "out" / "releases.json"

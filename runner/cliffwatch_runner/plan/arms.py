@@ -306,10 +306,10 @@ def _wrong_module(name: str, how: str) -> Failure | None:
     return None
 
 
-def check_arms(arms: Sequence[ArmRequest]) -> Failure | None:
+def check_arms(arms: Sequence[ArmRequest], *, least: int = 2) -> Failure | None:
     """Returns a failure if the arms cannot form one run."""
     names = [arm.name for arm in arms]
-    if len(arms) < 2:
+    if len(arms) < least:
         return wrong_usage(
             "a run compares at least two arms, and only one is named", "add another with --arm"
         )

@@ -109,6 +109,9 @@ class RunRequest:
     arms: tuple[ArmRequest, ...] = ()
     """The arms; empty if base and head are named instead."""
 
+    compares: bool = True
+    """False if values are asked for and no comparison: then one arm is enough."""
+
     own_suites: tuple[Path, ...] = ()
     """Folders of the user's own suites."""
 

@@ -74,7 +74,7 @@ def _wrong_arms(request: RunRequest) -> Failure | None:
     ]
     if also:
         return wrong_usage(f"{' and '.join(also)} beside --arm", "name every side with --arm, or none")
-    return check_arms(request.arms)
+    return check_arms(request.arms, least=2 if request.compares else 1)
 
 
 def _check_base_and_head(request: RunRequest) -> Failure | None:

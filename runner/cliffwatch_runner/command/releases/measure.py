@@ -30,7 +30,7 @@ class ReleasesRun:
     folder: Path
     record: ReleasesRecord
     request: RunRequest
-    """What all runs share; `arms`, `suites`, `bench_from`, `cases` and `out` are set for each."""
+    """What all runs share; `arms`, `compares`, `suites`, `bench_from`, `cases` and `out` are set for each."""
     progress: Progress
     stop: threading.Event
 
@@ -82,6 +82,7 @@ class ReleasesRun:
             tree=str(self.folder / REPOSITORY),
             suites=(suite,),
             arms=tuple(ArmRequest(name=name, rev=f"refs/heads/{name}") for name in arms),
+            compares=len(arms) > 1,
             bench_from=bench,
             cases=cases,
             out=folder,
