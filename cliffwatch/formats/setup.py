@@ -100,7 +100,7 @@ class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, k
     bench_args: Annotated[tuple[Argument, ...], Meta(max_length=50)] = ()
     """Arguments for benchmarks that only the tree has."""
     data: FileName | None = None
-    """A file that programs read."""
+    """A file that programs read, or a folder: the files whose names begin with it and a slash."""
     build_image: Image | None = None
     """One that the host offers."""
     files: Annotated[tuple[SetupFile, ...], Meta(max_length=MOST_FILES)] = ()
@@ -153,8 +153,10 @@ def _faults(setup: Setup) -> Iterator[str]:
     within = sorted(name for name in files if any(other.startswith(f"{name}/") for other in files))
     if within:
         yield f"{within[0]!r} is both a file and a folder"
-    wanted = {*(name for arm in setup.arms for name in arm.files), *((setup.data,) if setup.data else ())}
+    wanted = {name for arm in setup.arms for name in arm.files}
     wanted |= {f"{folder}/suite.toml" for folder in setup.folders}
+    if setup.data and not any(name.startswith(f"{setup.data}/") for name in files):
+        wanted.add(setup.data)
     if wanted - files:
         yield f"the file {min(wanted - files)!r} is named but was not sent"
     yield from _faults_of_files(setup.files)

@@ -5,6 +5,7 @@ and shown.
 import base64
 import hashlib
 import json
+import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from cliffwatch.command.main import main
 from cliffwatch.failure import Failure
 from cliffwatch.formats.setup import Setup, SetupFile
 from cliffwatch_runner.upload.client import Answered
+from cliffwatch_runner.upload.setup_files import LocalSetup, collect_setup
 from cliffwatch_runner.worker.asked import run_arguments, take_files
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_service.store import run_arms
@@ -341,6 +343,7 @@ def test_only_the_host_of_a_lease_gets_the_files_of_its_job_there(running: Runni
             ["--base", "v6.12", "--head", "v6.12", "--data", "LARGE"],
             "larger than 4.0 MiB, the limit of a request",
         ),
+        (["--base", "v6.12", "--head", "v6.12", "--data", "EMPTY"], "is an empty folder"),
         (["--arm", "a=v6.12"], "at least two arms"),
         (["--arm", "a=v6.12", "--arm", "b=v6.12 module=example.org/x=./x"], "arm b names a module's folder"),
     ],
@@ -351,8 +354,10 @@ def test_what_cannot_be_sent_is_said_before_anything_is_asked(
     (tmp_path / "file").write_text("kernel")
     with (tmp_path / "large").open("wb") as file:
         file.truncate((4 << 20) + 1)
-    places = {"FILE": f"{tmp_path}/file", "LARGE": f"{tmp_path}/large"}
-    given = [word.replace("FILE", places["FILE"]).replace("LARGE", places["LARGE"]) for word in words]
+    (tmp_path / "empty").mkdir()
+    given = [
+        re.sub("FILE|LARGE|EMPTY", lambda place: f"{tmp_path}/{place[0].lower()}", word) for word in words
+    ]
     refused = submit(running, token, served_tree[0], *given)
 
     assert refused.exit_code == 2, refused.output
@@ -398,3 +403,21 @@ def test_a_content_that_is_not_the_one_that_was_listed_is_not_measured(tmp_path:
     assert take_files(Giving(b"patch"), work, tmp_path / "asked") is None  # type: ignore[arg-type]
     assert (tmp_path / "asked/sub/p").read_bytes() == b"patch"
     assert (tmp_path / "asked/sub/p").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_folder_of_data_arrives_whole(tmp_path: Path) -> None:
+    objects = tmp_path / "objects"
+    (objects / "inputs").mkdir(parents=True)
+    (objects / "xdp.bpf.o").write_bytes(b"object")
+    (objects / "inputs/packet.data").write_bytes(b"packet")
+    collected = collect_setup(LocalSetup(data=objects), str)
+    assert not isinstance(collected, Failure), collected
+    setup, contents = collected
+
+    assert {each.name: each.content for each in contents} == {
+        "data/objects/xdp.bpf.o": b"object",
+        "data/objects/inputs/packet.data": b"packet",
+    }
+    arguments = run_arguments(made_work(setup=setup), tmp_path, ())
+    assert not isinstance(arguments, Failure), arguments
+    assert arguments[arguments.index("--data") + 1] == str(tmp_path / "data/objects")

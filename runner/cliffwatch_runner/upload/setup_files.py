@@ -1,4 +1,4 @@
-"""Collects the local files of a request: patches of arms, the user's own suites, a data file."""
+"""Collects the local files of a request: patches of arms, the user's own suites, data."""
 
 import hashlib
 import os
@@ -95,7 +95,7 @@ def collect_setup(brought: LocalSetup, resolve: Resolve) -> tuple[Setup, tuple[S
         wrong = next((each for each in taken if isinstance(each, Failure)), None)
         if wrong is not None:
             return wrong
-        data = None if brought.data is None else parcel.put(f"data/{brought.data.name}", brought.data)
+        data = None if brought.data is None else _take_data(brought.data, parcel)
     except (OSError, ValueError) as error:
         return wrong_usage(
             f"the files of the request cannot be sent: {error}", "measure with `cliffwatch run` instead"
@@ -166,6 +166,20 @@ def _take_suite(folder: Path, parcel: _SetupFiles) -> Failure | None:
         if relative not in made or not path.read_bytes().startswith(_ELF):
             parcel.put(f"{home.name}/{relative}", path)
     return None
+
+
+def _take_data(path: Path, parcel: _SetupFiles) -> str:
+    """Adds a data file, or all files of a folder. Returns its name. Raises OSError, ValueError."""
+    home = path.expanduser().resolve()
+    name = f"data/{home.name}"
+    if not home.is_dir():
+        return parcel.put(name, home)
+    files = list(_files(home))
+    if not files:
+        raise ValueError(f"{path} is an empty folder")
+    for file in files:
+        parcel.put(f"{name}/{file.relative_to(home)}", file)
+    return name
 
 
 def _files(folder: Path) -> Iterator[Path]:
