@@ -1,6 +1,5 @@
 """`cliffwatch run`: builds, measures and reports on this machine."""
 
-import os
 import threading
 from pathlib import Path
 from typing import Any, NoReturn, get_args
@@ -15,9 +14,9 @@ from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.samples import DEFAULT_BOOTS, DEFAULT_MODE
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
-from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.command.failures import host_failure, print_failures
 from cliffwatch_runner.command.options.arms import arm_options, take_arms, take_range
+from cliffwatch_runner.command.options.building import build_options, take_tools
 from cliffwatch_runner.command.options.cache import Size, cache_option
 from cliffwatch_runner.command.options.measuring import (
     BOTH,
@@ -105,20 +104,7 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     help="Size of kernels, benches, programs and guest roots to keep after the run; "
     "the least recently used are removed first.",
 )
-@click.option(
-    "--config",
-    "fragments",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Fragment of kernel configuration, applied after ours; may be repeated.",
-)
-@click.option("--cc", help="Compiler of the kernel: gcc or clang, optionally with a version (gcc-14).")
-@click.option("--clang", help="Compiler of bench's BPF programs, such as clang-20.")
-@click.option("--pahole", help="Program that generates BTF.")
-@click.option(
-    "--build-image", help="Container image with the tools to build with; guests run on its file system."
-)
-@click.option("--jobs", type=click.IntRange(1, 1024), help="Parallel compilers; default: one per CPU.")
+@build_options
 @click.option(
     "--cpus", type=click.IntRange(1, 256), help="CPUs of the guest; default: 1 in icount, 4 in walltime."
 )
@@ -259,12 +245,11 @@ def _check_report_format(report: ReportOptions) -> Failure | None:
 
 
 def _request(report: ReportOptions, **options: Any) -> RunRequest | Failure:
-    tools = ToolChoice(**{name: options.pop(name) for name in ("cc", "clang", "pahole", "build_image")})
+    tools, jobs = take_tools(options)
     arms = take_arms(options)
     if isinstance(arms, Failure):
         return arms
     suites, own_suites = take_suites(options)
-    jobs = options.pop("jobs") or os.cpu_count() or 1
     return RunRequest(
         tools=tools,
         suites=suites,

@@ -1,6 +1,5 @@
 """`cliffwatch releases`: measures the suites on several releases, and writes what changed between them."""
 
-import os
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from cliffwatch_runner.build.cache.entries import Stopped, hold_lock
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.command.failures import host_failure, print_failures
+from cliffwatch_runner.command.options.building import build_options, take_tools
 from cliffwatch_runner.command.options.cache import Size, cache_option
 from cliffwatch_runner.command.options.measuring import isolation_option, make_request, profile_option
 from cliffwatch_runner.command.options.suites import case_option
@@ -106,20 +106,7 @@ class _Asked:
     show_default="5G",
     help="Size of kernels, benches, programs and guest roots to keep.",
 )
-@click.option(
-    "--config",
-    "fragments",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Fragment of kernel configuration, applied after ours; may be repeated.",
-)
-@click.option("--cc", help="Compiler of all kernels: gcc or clang, optionally with a version (gcc-14).")
-@click.option("--clang", help="Compiler of bench's BPF programs, such as clang-20.")
-@click.option("--pahole", help="Program that generates BTF.")
-@click.option(
-    "--build-image", help="Container image with the tools to build with; guests run on its file system."
-)
-@click.option("--jobs", type=click.IntRange(1, 1024), help="Parallel compilers; default: one per CPU.")
+@build_options
 @isolation_option(
     "Isolation of the trees' code from this host; none must be chosen explicitly, and the results record it."
 )
@@ -128,11 +115,6 @@ def releases(
     *,
     suites: str,
     report_only: bool,
-    jobs: int | None,
-    cc: str | None,
-    clang: str | None,
-    pahole: str | None,
-    build_image: str | None,
     **options: object,
 ) -> NoReturn:
     """Measure the suites on several kernel releases, and report what became slower or faster between them.
@@ -141,10 +123,11 @@ def releases(
     OUT/data. ^C is safe at any time: the same command goes on where it was.
     """
     console = terminal.console(stderr=True)
+    tools, jobs = take_tools(options)
     asked = _Asked(
         suites=tuple(dict.fromkeys(name.strip() for name in suites.split(",") if name.strip())),
-        tools=ToolChoice(cc=cc, clang=clang, pahole=pahole, build_image=build_image),
-        jobs=jobs or os.cpu_count() or 1,
+        tools=tools,
+        jobs=jobs,
         **options,  # type: ignore[arg-type]  # click has checked them
     )
     ended = _report(asked.out) if report_only else _measure_and_report(asked, console)
