@@ -15,7 +15,7 @@ from cliffwatch.reports.several.releases.sparkline import sparkline
 from cliffwatch.reports.styles import visible
 
 _PAGES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "pages"),
+    loader=FileSystemLoader([Path(__file__).parent / "pages", Path(__file__).parents[2] / "pages"]),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
@@ -32,7 +32,7 @@ def pages_of(audit: Audit) -> Iterator[tuple[str, str]]:
         _render(
             "index.html",
             audit,
-            heading=words.title(audit),
+            title=words.title(audit),
             largest=(
                 ("Largest regressions", audit.largest_steps("regression")[:MOST_LARGEST]),
                 ("Largest improvements", audit.largest_steps("improvement")[:MOST_LARGEST]),
@@ -46,7 +46,7 @@ def pages_of(audit: Audit) -> Iterator[tuple[str, str]]:
             _render(
                 "suite.html",
                 audit,
-                heading=f"{suite.name}, {audit.releases[0].name} to {audit.releases[-1].name}",
+                title=f"{suite.name}, {audit.releases[0].name} to {audit.releases[-1].name}",
                 suite=suite,
                 blocks=list(_blocks(suite)),
                 unmeasured=list(words.unmeasured(suite, audit.releases)),
