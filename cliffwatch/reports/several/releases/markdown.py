@@ -81,7 +81,7 @@ def _kernels(audit: Audit) -> Iterator[str]:
             for each in audit.releases
         ),
     )
-    yield from ("", "Sizes in bytes. What a release has not or otherwise of the configuration:", "")
+    yield from ("", "Sizes in bytes. Options of the configuration that a release lacks or sets otherwise:", "")
     for each in audit.releases:
         yield f"- {each.name}: {'; '.join(each.config_notes) or 'nothing'}"
 
