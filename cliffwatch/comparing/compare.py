@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.comparing.geomean import means_of
+from cliffwatch.comparing.layouts import by_layout, in_boots
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
 from cliffwatch.comparing.rows import Row, Side, Traits, blank, join_columns, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
@@ -17,7 +18,6 @@ from cliffwatch.comparing.validity import (
     drift_notes,
     drifts_of_rows,
     fit_for_ratios,
-    judge_layout,
     odd_values,
     unfair_rows,
     warnings_of_host,
@@ -123,7 +123,9 @@ def _set_of(
         left_out=left_outcomes(base, head, measured),
         means=tuple(
             means_of(
-                [row for row, each in zip(rows, reported, strict=False) if each.change is not None],
+                by_layout(
+                    [row for row, each in zip(rows, reported, strict=False) if each.change is not None]
+                ),
                 judged.turns,
             )
         ),
@@ -191,10 +193,11 @@ def _judge_pairs(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> t
         share = SECONDARY_SHARE if not primary else 1 - SECONDARY_SHARE
         if not family:
             continue
-        rows = [paired[index][1] for index in family]
-        noisy = join_columns(
-            [row if with_ratios[index] else as_positive(row) for index, row in zip(family, rows, strict=True)]
-        )
+        booted = [
+            row if with_ratios[index] else as_positive(row)
+            for index, row in ((index, paired[index][1]) for index in family)
+        ]
+        noisy = join_columns(by_layout(booted))
         decided, open_rows = judge_family(
             [blank(row, pair.platform, mode, method) for pair, row in (paired[index] for index in family)],
             noisy,
@@ -208,14 +211,14 @@ def _judge_pairs(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> t
                 for index, row in zip(family, noisy, strict=True)
             ],
         )
-        drifts = drifts_of_rows(noisy) if method.one_run else [None] * len(noisy)
+        drifts = drifts_of_rows(join_columns(booted)) if method.one_run else [None] * len(noisy)
         in_turns = [with_ratios[index] and turns[id(paired[index][0])].taken for index in family]
         drifts = [each if taken else None for each, taken in zip(drifts, in_turns, strict=True)]
         notes = drift_notes(drifts, method.threshold("nothing"))
         for index, row, each, note in zip(family, noisy, decided, notes, strict=True):
             if with_ratios[index]:
                 noted = each if note is None else replace(each, notes=(*each.notes, note))
-                judged[index] = judge_layout(noted, row)
+                judged[index] = in_boots(noted, paired[index][1]) if row.observed == "layout" else noted
             else:
                 judged[index] = judge_without_ratio(each, paired[index][1], method.alpha)
         for index in open_rows:

@@ -85,6 +85,8 @@ class Row(NamedTuple):
     """Unit of the other side, if it differs."""
     notes: tuple[str, ...] = ()
     """What a reader should know about the values."""
+    observed: str = "boot"
+    """What a value is of: a boot, or a layout."""
 
 
 def rows_of(base: Columns, head: Columns, traits: Traits, mode: Mode | None) -> Iterable[Row]:

@@ -1,6 +1,6 @@
 """Rows that must not be judged: different environments, too many failed boots.
 
-Also notes on drift and layouts.
+Also notes on drift.
 """
 
 import math
@@ -14,17 +14,11 @@ from cliffwatch.catalogue.directions import is_timed
 from cliffwatch.columns import bad_outcomes_of, outcomes_of
 from cliffwatch.comparing.comparison import LESS_LOOP, Comparison
 from cliffwatch.comparing.rows import Row, Side, blocks_of
-from cliffwatch.comparing.thresholds import (
-    DRIFT_P,
-    LARGEST_RATIO,
-    LAYOUT_P,
-    MOST_FAILED,
-)
+from cliffwatch.comparing.thresholds import DRIFT_P, LARGEST_RATIO, MOST_FAILED
 from cliffwatch.counting import count_noun, range_words
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.samples import RESULT, Arm, CaseKey
 from cliffwatch.stats.noise.drifts import Drift, drifts_of
-from cliffwatch.stats.noise.layouts import layout_spread
 
 _SHARED = ("failed", "panic", "timeout", "refused")
 
@@ -271,29 +265,3 @@ def drifts_of_rows(rows: Sequence[Row]) -> list[Drift | None]:
         ):
             found[numbers[place]] = drift
     return found
-
-
-def judge_layout(draft: Comparison, row: Row) -> Comparison:
-    """Adds a note if a kernel was measured in several layouts that alone could explain the change."""
-    if draft.change is None or draft.change <= -1 or not row.base.columns.boots.layouts:
-        return draft
-    layouts = [_by_layout(side) for side in (row.base, row.head)]
-    seen = layout_spread(list(layouts[0].values()))
-    if seen is None or seen.p > LAYOUT_P or not seen.covers(math.log1p(draft.change), *map(len, layouts)):
-        return draft
-    words = (
-        f"layouts of base spread by {seen.layout:.1%} (boots of one by {seen.boot:.1%}): the change may be"
-        " luck of placement"
-    )
-    return replace(draft, notes=(*draft.notes, words))
-
-
-def _by_layout(side: Side) -> dict[str, list[float]]:
-    """Logs of the boots with a known layout, by layout."""
-    known = side.columns.boots.layouts
-    layouts: dict[str, list[float]] = {}
-    for place, value in zip(side.places.tolist(), side.values.tolist(), strict=True):
-        layout = known[place] if known else None
-        if layout is not None:
-            layouts.setdefault(layout, []).append(math.log(value))
-    return layouts

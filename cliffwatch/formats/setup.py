@@ -153,15 +153,19 @@ def _faults(setup: Setup) -> Iterator[str]:
     within = sorted(name for name in files if any(other.startswith(f"{name}/") for other in files))
     if within:
         yield f"{within[0]!r} is both a file and a folder"
-    wanted = {name for arm in setup.arms for name in arm.files}
-    wanted |= {f"{folder}/suite.toml" for folder in setup.folders}
-    if setup.data and not any(name.startswith(f"{setup.data}/") for name in files):
-        wanted.add(setup.data)
-    if wanted - files:
-        yield f"the file {min(wanted - files)!r} is named but was not sent"
+    missing = _named_files(setup, files) - files
+    if missing:
+        yield f"the file {min(missing)!r} is named but was not sent"
     yield from _faults_of_files(setup.files)
     if not all(shape.word() for shape in setup.shapes):
         yield f"a shape is empty: give {', '.join(SetupShape.__struct_fields__)}"
+
+
+def _named_files(setup: Setup, sent: set[str]) -> set[str]:
+    names = {name for arm in setup.arms for name in arm.files}
+    names |= {f"{folder}/suite.toml" for folder in setup.folders}
+    is_folder = setup.data is not None and any(name.startswith(f"{setup.data}/") for name in sent)
+    return names if setup.data is None or is_folder else {*names, setup.data}
 
 
 def _faults_of_files(files: Iterable[SetupFile]) -> Iterator[str]:

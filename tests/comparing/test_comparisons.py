@@ -210,32 +210,6 @@ def test_a_row_that_only_the_confirming_boots_have_is_not_judged() -> None:
     assert (row.verdict, row.reason) == ("inconclusive", "no boot of the screen has it on both sides")
 
 
-def test_a_change_within_the_spread_of_layouts_says_so() -> None:
-    """Four layouts of each kernel, three boots in each: placement moves a boot by two per cent, noise by a
-    fifth of one.
-    """
-    placed = np.repeat([-0.02, 0.01, 0.0, 0.02, 0.025, -0.015, 0.005, 0.0], 3)
-    logs = placed + np.random.default_rng(33).normal(0, 0.002, 24)
-    base, head = (
-        arm(name, {SEQ_GET: list(100 * np.exp(part))})
-        for name, part in (("base", logs[:12]), ("head", logs[12:]))
-    )
-    layouts = [
-        replace(
-            side, boots=tuple(replace(boot, layout=f"{place // 3}") for place, boot in enumerate(side.boots))
-        )
-        for side in (base, head)
-    ]
-
-    (note,) = [
-        each for each in row_of(compared_set(compare(*layouts, noisy)), SEQ_GET).notes if "layout" in each
-    ]
-    assert note.endswith("the change may be luck of placement")
-    assert not any(
-        "layout" in each for each in row_of(compared_set(compare(base, head, noisy)), SEQ_GET).notes
-    )
-
-
 def test_sides_that_computed_different_results_are_not_compared() -> None:
     base, head = arm("base", {SEQ_GET: [100.0]}), arm("head", {SEQ_GET: [50.0]})
     results = {

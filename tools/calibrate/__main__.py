@@ -28,6 +28,7 @@ from calibrate import (  # noqa: E402
     families,
     history,
     intervals,
+    layouts,
     neighbours,
     odd_families,
     real,
@@ -115,6 +116,7 @@ def _figures(
     yield from cliffs.cliff_figures(draws(500), pool)
     yield from apart.apart_figures(draws(200), pool)
     yield from apart.few_figures(draws(400), pool)
+    yield from layouts.layout_figures(draws(400), pool)
     if not once:
         return
     yield from families.rival_figures(draws(500), pool)

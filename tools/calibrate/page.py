@@ -35,6 +35,7 @@ TOPICS: Mapping[str, str] = {
     "B11": "cost of detection",
     "B12": "exactness of counted series",
     "B14": "candidates, precision and recall",
+    "layouts": "kernels in several layouts",
 }
 """What the figures of a target are about."""
 

@@ -5,7 +5,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from msgspec.structs import replace
 
 from cliffwatch.comparing.comparison import CHANGES, Comparison
@@ -14,10 +13,10 @@ from cliffwatch.comparing.thresholds import CLOSE, LARGEST_DETECTABLE, LARGEST_R
 from cliffwatch.comparing.verdicts.apart import Apart, BetweenSides, between_sides, reasons_of
 from cliffwatch.comparing.verdicts.digits import judge_digits
 from cliffwatch.comparing.verdicts.notes import notes_of
+from cliffwatch.comparing.verdicts.stage_values import boots_of_stage
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.verdicts import Verdict
-from cliffwatch.samples import Better, Stage
-from cliffwatch.stats.boot_values import ArmLogs, BootTable, BootValues
+from cliffwatch.stats.boot_values import BootValues
 from cliffwatch.stats.deciding import Decision, StagedValues, decide_fixed, decide_staged
 from cliffwatch.stats.noise.components import components
 from cliffwatch.stats.power.detectable import (
@@ -64,11 +63,11 @@ def judge_family(
     `apart` has an entry for each row: None if its sides were interleaved.
     """
     stages = None if stages is None else stages.with_share(error.share)
-    family: Sequence[BootValues] = _boots_of_stage(rows, "screen", one_run=one_run)
+    family: Sequence[BootValues] = boots_of_stage(rows, "screen", one_run=one_run)
     if stages is None:
         decisions = decide_fixed(family, margin=threshold, alpha=error.of_family)
     else:
-        confirming = _boots_of_stage(rows, "confirm", one_run=one_run)
+        confirming = boots_of_stage(rows, "confirm", one_run=one_run)
         staged = [
             StagedValues(screened=first, confirming=later)
             for first, later in zip(family, confirming, strict=True)
@@ -121,27 +120,6 @@ class _Setting:
         return self.error.of_family / self.family
 
 
-def _boots_of_stage(rows: Sequence[Row], stage: Stage, *, one_run: bool) -> BootTable:
-    """The rows' boots of one stage. Boots of two runs share no block."""
-    ours, theirs = _of_stage([row.base for row in rows], stage), _of_stage([row.head for row in rows], stage)
-    if one_run:
-        return BootTable(ours, theirs)
-    return BootTable(ours, theirs._replace(blocks=theirs.blocks + 1 + ours.blocks.max(initial=0)))
-
-
-def _of_stage(sides: Sequence[Side], stage: Stage) -> ArmLogs:
-    columns = sides[0].columns
-    first, last = (
-        np.array([getattr(side, name) for side in sides], dtype=np.intp) for name in ("first", "last")
-    )
-    chosen = columns.boots.confirms[columns.places] == (stage == "confirm")
-    before = np.concatenate([[0], np.cumsum(chosen)])
-    # Rows of another family, or of none, may have any value.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(columns.values[chosen])
-    return ArmLogs(logs, columns.boots.block[columns.places[chosen]], before[first], before[last])
-
-
 def _judge_row(
     draft: Comparison,
     row: Row,
@@ -163,7 +141,7 @@ def _judge_row(
     if drift is not None:
         p, q = max(p, drift.p), max(q, min(1.0, drift.p * setting.family / setting.error.share))
         mde = None if mde is None else (1 + mde) * math.exp(drift.detectable) - 1
-    verdict, reason, needs = _verdict(decision._replace(p=p), q, summary, row.traits.better, setting)
+    verdict, reason, needs = _verdict(decision._replace(p=p), q, summary, row, setting)
     if hidden is not None:
         verdict, reason, needs = "inconclusive", hidden, None
     size = _size(decision, own_q, setting) if verdict in CHANGES else None
@@ -232,56 +210,62 @@ def _detectable(spread: float, decision: Decision, setting: _Setting) -> float |
 
 
 def _verdict(
-    decision: Decision, q: float, summary: Summary, better: Better | None, setting: _Setting
+    decision: Decision, q: float, summary: Summary, row: Row, setting: _Setting
 ) -> tuple[Verdict, str, int | None]:
     if decision.outcome == "changed":
-        return direction(summary.shift, better), f"q = {q:.2g}", None
+        return direction(summary.shift, row.traits.better), f"q = {q:.2g}", None
     if decision.outcome == "changed-small":
         return "unchanged", f"real, but below the threshold of {100 * setting.threshold:.4g}%", None
     if decision.outcome == "equivalent":
         return "unchanged", f"a change of {100 * setting.threshold:.4g}% is ruled out", None
-    return "inconclusive", *_explain_inconclusive(decision, q, summary, setting)
+    return "inconclusive", *_explain_inconclusive(decision, q, summary, row.observed, setting)
 
 
 def _explain_inconclusive(
-    decision: Decision, q: float, summary: Summary, setting: _Setting
+    decision: Decision, q: float, summary: Summary, observed: str, setting: _Setting
 ) -> tuple[str, int | None]:
-    """Why a row is inconclusive, and the boots per arm that would decide it; None if unknown."""
+    """Why a row is inconclusive, and how many boots per arm would decide it; None if unknown.
+
+    `observed` is what a value is of: the numbers are of layouts where that is a layout.
+    """
     boots = min(len(decision.used.base), len(decision.used.head))
     error = _row_error(setting)
     least, margin = least_boots(error), math.log1p(setting.threshold)
     if boots < 2:
-        return f"{boots} boot is too few to decide; {least} per kernel are the least", None
+        return f"{boots} {observed} is too few to decide; {least} per kernel are the least", None
     if boots < least:
         needs = max(least, boots_needed(margin, summary.spread, error))
         words = (
-            f"{count_noun(boots, 'boot')} per kernel are too few to decide among"
+            f"{count_noun(boots, observed)} per kernel are too few to decide among"
             f" {count_noun(setting.family, 'row')}"
         )
-        return f"{words}: {least} are the least; {_settling(needs, decision, 'decide', least)}", needs
+        return (
+            f"{words}: {least} are the least; {_settling(needs, decision, 'decide', observed, least)}",
+            needs,
+        )
     if decision.p <= LIKELY and abs(summary.shift) >= margin:
         needs = boots_needed(abs(summary.shift), summary.spread, error)
         chance = f"likely: p = {decision.p:.1g} alone, {q:.1g} among {count_noun(setting.family, 'row')}"
         return (
-            f"{chance}; {_settling(needs, decision, 'settle this change')}",
+            f"{chance}; {_settling(needs, decision, 'settle this change', observed)}",
             needs if needs > boots else None,
         )
     needs = boots_needed(margin, summary.spread, error)
     if needs <= boots:
-        return "near the threshold: more boots may decide", None
-    return _settling(needs, decision, "decide"), needs
+        return f"near the threshold: more {observed}s may decide", None
+    return _settling(needs, decision, "decide", observed), needs
 
 
-def _settling(needs: int, decision: Decision, what: str, least: int = 0) -> str:
-    """The number of boots that would decide, with its range from the uncertainty of the spread."""
+def _settling(needs: int, decision: Decision, what: str, observed: str, least: int = 0) -> str:
+    """The number of boots or layouts that would decide, with its range from the uncertainty of the spread."""
     n, m = len(decision.used.base), len(decision.used.head)
     if needs <= min(n, m):
-        return f"fresh boots would {what}"
+        return f"fresh {observed}s would {what}"
     low, high = needs_range(needs, n, m)
     if high <= CLOSE * low:
-        return f"{count_noun(needs, 'boot')} per kernel would {what}"
+        return f"{count_noun(needs, observed)} per kernel would {what}"
     return (
-        f"about {count_noun(needs, 'boot')} per kernel would {what} ({max(low, least, min(n, m) + 1)} to"
+        f"about {count_noun(needs, observed)} per kernel would {what} ({max(low, least, min(n, m) + 1)} to"
         f" {high})"
     )
 
@@ -295,8 +279,8 @@ def _steps(
     setting: _Setting,
 ) -> tuple[str, ...]:
     stages = setting.stages
-    boots = f"{count_noun(judged.n_base, 'boot')} of base, {judged.n_head} of head"
-    steps = [f"noisy values, one a boot: {boots}; spread {spread:.2%}"]
+    boots = f"{count_noun(judged.n_base, row.observed)} of base, {judged.n_head} of head"
+    steps = [f"noisy values, one a {row.observed}: {boots}; spread {spread:.2%}"]
     parts = components(row.base.readings)
     if parts is not None:
         steps.append(

@@ -25,11 +25,6 @@ class LayoutSpread:
     p: float
     """p-value of no effect of layout."""
 
-    def covers(self, shift: float, layouts_base: int, layouts_head: int) -> bool:
-        """True if the layouts explain a shift of logs at the 95 % level, given how many each kernel has."""
-        reach = 1.96 * self.layout * math.sqrt(1 / layouts_base + 1 / layouts_head)
-        return abs(shift) <= reach
-
 
 def layout_spread(groups: Sequence[Sequence[float]]) -> LayoutSpread | None:
     """The spread of one kernel's log values, one group per layout.

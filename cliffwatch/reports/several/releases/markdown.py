@@ -81,7 +81,11 @@ def _kernels(audit: Audit) -> Iterator[str]:
             for each in audit.releases
         ),
     )
-    yield from ("", "Sizes in bytes. Options of the configuration that a release lacks or sets otherwise:", "")
+    yield from (
+        "",
+        "Sizes in bytes. Options of the configuration that a release lacks or sets otherwise:",
+        "",
+    )
     for each in audit.releases:
         yield f"- {each.name}: {'; '.join(each.config_notes) or 'nothing'}"
 

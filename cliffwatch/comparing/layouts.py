@@ -1,0 +1,125 @@
+"""Layouts: a kernel's boots in one layout are one observation, their mean.
+
+Where code lies is drawn once for an image, and all boots of that image share the luck of the draw. So a
+kernel measured in several layouts is compared by their means, as boots are by the means of their readings.
+
+Sources: Mytkowicz et al., Producing Wrong Data Without Doing Anything Obviously Wrong, ASPLOS 2009; Kalibera
+and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013: repetition at the level where the variance is.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from cliffwatch.columns import BootTable, Columns
+from cliffwatch.comparing.comparison import Comparison
+from cliffwatch.comparing.rows import Row, Side
+from cliffwatch.comparing.thresholds import LAYOUT_P
+from cliffwatch.stats.noise.layouts import layout_spread
+
+
+def by_layout(rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows with one value per layout, where a side has several layouts: the geometric mean of its boots.
+
+    Boots of unknown layout stay values of their own, and boots of the two stages are not mixed.
+    """
+    grouped: dict[int, Columns] = {}
+    return [_row_by_layout(row, grouped) if _has_layouts(row) else row for row in rows]
+
+
+def _has_layouts(row: Row) -> bool:
+    return any(len(_layouts(side) - {None}) > 1 for side in (row.base, row.head))
+
+
+def _layouts(side: Side) -> set[str | None]:
+    known = side.columns.boots.layouts
+    return {known[place] for place in side.places.tolist()} if known else set()
+
+
+def _row_by_layout(row: Row, grouped: dict[int, Columns]) -> Row:
+    return row._replace(
+        base=_side_by_layout(row.base, grouped), head=_side_by_layout(row.head, grouped), observed="layout"
+    )
+
+
+def _side_by_layout(side: Side, grouped: dict[int, Columns]) -> Side:
+    columns = side.columns
+    if id(columns) not in grouped:
+        grouped[id(columns)] = _columns_by_layout(columns)
+    number = int(np.searchsorted(columns.starts, side.first, side="right")) - 1
+    first, last = grouped[id(columns)].starts[number : number + 2].tolist()
+    return Side(grouped[id(columns)], first, last if side.boots else first)
+
+
+def _columns_by_layout(columns: Columns) -> Columns:
+    boots = columns.boots
+    labels = [
+        (number if layout is None else layout, confirms)
+        for number, (layout, confirms) in enumerate(
+            zip(boots.layouts or (None,) * len(boots.index), boots.confirms.tolist(), strict=True)
+        )
+    ]
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    of_boot = np.array([numbers[label] for label in labels], dtype=np.intp)
+    first_boot = np.unique(of_boot, return_index=True)[1]
+    keys = columns.row_of_values() * max(1, len(numbers)) + of_boot[columns.places]
+    groups, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    # Rows that no family takes may have any value.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(columns.values)
+    rows, places = np.divmod(groups, max(1, len(numbers)))
+    resolutions = np.zeros(len(groups))
+    np.maximum.at(resolutions, inverse, columns.resolutions)
+    return Columns(
+        boots=BootTable(
+            index=boots.index[first_boot],
+            block=boots.block[first_boot],
+            confirms=boots.confirms[first_boot],
+            layouts=tuple(str(label) for label, _ in numbers),
+        ),
+        keys=columns.keys,
+        starts=np.searchsorted(rows, np.arange(len(columns.keys) + 1)),
+        values=np.exp(np.bincount(inverse, weights=logs, minlength=len(groups)) / counts),
+        resolutions=resolutions,
+        places=places,
+    )
+
+
+def in_boots(judged: Comparison, row: Row) -> Comparison:
+    """The comparison of layouts with its numbers in boots, and with what layouts and boots spread by.
+
+    `row` has one value per boot.
+    """
+    sides = (row.base, row.head)
+    each = math.ceil(max(side.boots for side in sides) / max(1, min(len(_layouts(side)) for side in sides)))
+    return replace(
+        judged,
+        n_base=row.base.boots,
+        n_head=row.head.boots,
+        needs=None if judged.needs is None else judged.needs * each,
+        notes=(*judged.notes, *_notes(sides)),
+    )
+
+
+def _notes(sides: Sequence[Side]) -> Sequence[str]:
+    spreads = [
+        seen
+        for side in sides
+        if (seen := layout_spread(_logs_by_layout(side))) is not None and seen.p <= LAYOUT_P
+    ]
+    if not spreads:
+        return ()
+    most = max(spreads, key=lambda seen: seen.layout)
+    return (f"of the spread, layouts {most.layout:.1%}, boots of one layout {most.boot:.1%}",)
+
+
+def _logs_by_layout(side: Side) -> Sequence[Sequence[float]]:
+    known = side.columns.boots.layouts
+    layouts: dict[str, list[float]] = {}
+    for place, value in zip(side.places.tolist(), side.values.tolist(), strict=True):
+        layout = known[place] if known else None
+        if layout is not None and value > 0:
+            layouts.setdefault(layout, []).append(math.log(value))
+    return list(layouts.values())

@@ -1,0 +1,98 @@
+"""Kernels measured in several layouts: placement of code is noise, and no number of boots averages it out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from arms import INT_GET, SEQ_GET, arm, exact, noisy
+
+from cliffwatch.comparing.compare import compare
+from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.thresholds import Method
+from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.samples import Arm
+
+LUCK = {
+    "base": [-0.02, 0.01, 0.0, 0.02, -0.01, -0.03, 0.005, 0.015],
+    "head": [0.025, -0.015, 0.02, 0.03, 0.01, 0.0, 0.02, 0.035],
+}
+"""Where the code of each image lies moves it by this, a log."""
+
+
+def placed(name: str, luck: Sequence[float], boots: int, slower: float = 0.0) -> Arm:
+    """So many boots of each layout, in turn; noise moves a boot by a fifth of a per cent."""
+    logs = np.tile(luck, boots) + slower
+    logs += np.random.default_rng(len(name) + boots).normal(0, 0.002, len(logs))
+    measured = arm(name, {SEQ_GET: list(100 * np.exp(logs))}, mode="walltime")
+    return replace(
+        measured,
+        boots=tuple(
+            replace(boot, layout=f"{name}-{number % len(luck)}") for number, boot in enumerate(measured.boots)
+        ),
+    )
+
+
+def in_one_layout(side: Arm) -> Arm:
+    return replace(side, boots=tuple(replace(boot, layout=None) for boot in side.boots))
+
+
+def compared(base: Arm, head: Arm) -> ComparisonRow:
+    made = compare(base, head, noisy, Method(one_run=True))
+    assert isinstance(made, ComparisonSet)
+    (row,) = made.rows
+    return row
+
+
+def test_luck_of_placement_is_not_reported_however_many_boots_saw_it() -> None:
+    base, head = placed("base", LUCK["base"], 6), placed("head", LUCK["head"], 6)
+
+    assert compared(in_one_layout(base), in_one_layout(head)).verdict == "regression"
+    row = compared(base, head)
+    assert row.verdict == "inconclusive"
+    assert (row.n_base, row.n_head) == (48, 48)
+    assert row.ci_low is not None
+    assert row.ci_high is not None
+    assert row.ci_low < 0 < row.ci_high
+
+
+def test_a_change_beyond_the_luck_of_placement_is_reported() -> None:
+    row = compared(placed("base", LUCK["base"], 2), placed("head", LUCK["head"], 2, slower=0.1))
+
+    assert row.verdict == "regression"
+    assert row.change == pytest.approx(np.expm1(0.115), abs=0.01)
+
+
+def test_the_report_says_what_layouts_add_and_how_many_boots_it_takes() -> None:
+    row = compared(placed("base", LUCK["base"][:4], 3), placed("head", LUCK["head"][:4], 3))
+
+    assert row.reason.startswith("4 layouts per kernel are too few to decide")
+    assert row.needs is not None
+    assert row.needs % 3 == 0
+    assert row.needs > 12
+    (note,) = (each for each in row.notes if "layouts" in each)
+    assert note == "of the spread, layouts 2.1%, boots of one layout 0.1%"
+
+
+def test_one_layout_against_several_is_one_draw() -> None:
+    row = compared(placed("base", LUCK["base"], 3), placed("head", LUCK["head"][3:4], 24))
+
+    assert (row.verdict, row.reason.split(";")[0]) == ("inconclusive", "1 layout is too few to decide")
+
+
+def test_as_many_layouts_as_boots_are_compared_like_boots() -> None:
+    base, head = placed("base", LUCK["base"], 1), placed("head", LUCK["head"], 1)
+    ours, plain = compared(base, head), compared(in_one_layout(base), in_one_layout(head))
+
+    assert (ours.p, ours.ci_low, ours.ci_high) == (plain.p, plain.ci_low, plain.ci_high)
+
+
+def test_counted_values_are_compared_as_they_are() -> None:
+    base, head = (
+        replace(side, boots=tuple(replace(boot, layout=f"{boot.index % 2}") for boot in side.boots))
+        for side in (arm("base", {INT_GET: [100.0] * 4}), arm("head", {INT_GET: [101.0] * 4}))
+    )
+    made = compare(base, head, exact)
+
+    assert isinstance(made, ComparisonSet)
+    assert [(row.verdict, row.n_base) for row in made.rows] == [("regression", 4)]
