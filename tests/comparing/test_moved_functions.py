@@ -223,6 +223,47 @@ def test_a_tick_that_came_more_rarely_is_no_source_of_a_real_cost() -> None:
     assert said(base, head, same=("tick",)) == "unchanged; update slower, +2.00 instructions per call"
 
 
+RELEASE = {f"other_{number}": 20.0 for number in range(9)}
+"""Functions that all changed between two releases."""
+
+
+def test_between_releases_sizes_that_fit_are_no_move() -> None:
+    later = {name: count + 5 for name, count in RELEASE.items()}
+    found = functions(
+        {"get_cpu": 12.0, "handler": 60.0, **RELEASE}, {"handler": 71.0, **later}, Row(verdict="regression")
+    )
+
+    assert found.moves == ()
+    assert len(found.changes) == 11
+
+
+def test_between_releases_a_call_that_went_shows_a_move() -> None:
+    later = {name: count + 5 for name, count in RELEASE.items()}
+    inlined = CodeDifference(
+        name="handler",
+        base=200,
+        head=240,
+        lines=("@@ -3 +3 @@", "-call get_cpu", "+mov eax, dword ptr gs:[rip]"),
+    )
+    (move,) = functions(
+        {"get_cpu": 12.0, "handler": 60.0, **RELEASE},
+        {"handler": 71.0, **later},
+        Row(verdict="regression"),
+        code=[inlined],
+    ).moves
+
+    assert ([each.name for each in move.sources], [each.name for each in move.targets]) == (
+        ["get_cpu"],
+        ["handler"],
+    )
+
+
+def test_a_function_does_not_get_more_than_another_lost() -> None:
+    found = functions({"exit": 0.3, "handler": 60.0}, {"handler": 101.0}, Row(verdict="regression"))
+
+    assert found.moves == ()
+
+
 def test_a_rename_is_not_the_cause_of_a_change() -> None:
     slower = Row(head=2010.0, verdict="regression", ci_low=0.0045, ci_high=0.0055)
     found = functions({"alloc": 40.0, "lookup": 50.0}, {"alloc_new": 40.0, "lookup": 60.0}, row=slower)

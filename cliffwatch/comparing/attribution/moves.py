@@ -29,6 +29,12 @@ _PART = 0.05
 """Smallest share of a further function."""
 _NET = 0.1
 """Share of the larger change that may remain if cost moved between functions that both kernels execute."""
+_LARGEST = 1.5
+"""What one function may have got of another's instructions, as a share of them: inlined code grows little."""
+_MANY = 8
+"""Changed functions up to which sizes that fit are taken for a move. Between releases dozens change, and some
+always fit.
+"""
 _ALIKE = 0.9
 """Share of equal instructions from which a function is the same under another name."""
 _EQUAL = 0.005
@@ -42,9 +48,12 @@ def find_moves(changes: Iterable[FunctionChange], differing: Differing | None = 
     """Moves among the changes of a case; each function is in one at most.
 
     `differing` None: code unknown. Then cost moves only to or from functions that one side does not have.
+    Among many changes only code shows a move: a rename by equal instructions, others by the call that came or
+    went.
     """
     left = _Left(list(changes), differing)
-    return (*_renames(left), *_anchored(left), *_between_executed(left))
+    left.many = len(left.changes) > _MANY
+    return (*_renames(left), *_anchored(left), *(() if left.many else _between_executed(left)))
 
 
 @dataclass
@@ -53,6 +62,8 @@ class _Left:
 
     changes: list[FunctionChange]
     differing: Differing | None
+    many: bool = False
+    """True if so many functions changed that their sizes alone say nothing."""
 
     def take(self, chosen: Sequence[FunctionChange], *, renamed: bool = False) -> Move:
         taken = {each.function for each in chosen}
@@ -72,6 +83,7 @@ class _Left:
             if each.change * change.change < 0
             and each.function.object == change.function.object
             and (self.differing is None or each.function in self.differing or _is_anchor(each))
+            and (not self.many or _calls_otherwise(each, change, self.differing or {}))
         ]
         return sorted(found, key=lambda each: (-abs(each.change), each.function.name))
 
@@ -79,7 +91,10 @@ class _Left:
 def _renames(left: _Left) -> Iterator[Move]:
     for gone in [each for each in left.changes if each.gone and not each.new]:
         new = [
-            each for each in left.opposite(gone) if each.new and _is_same(gone, each, left.differing or {})
+            each
+            for each in left.changes
+            if each.new and not each.gone and each.function.object == gone.function.object
+            if _is_same(gone, each, left.differing or {}, by_code=left.many)
         ]
         if new:
             closest = min(new, key=lambda each: abs(each.head - gone.base))
@@ -88,15 +103,18 @@ def _renames(left: _Left) -> Iterator[Move]:
             yield Move((gone.function,), (closest.function,), named.change, renamed=True)
 
 
-def _is_same(gone: FunctionChange, new: FunctionChange, differing: Differing) -> bool:
-    """True if an operation calls both as often, and their code is alike."""
+def _is_same(gone: FunctionChange, new: FunctionChange, differing: Differing, *, by_code: bool) -> bool:
+    """True if an operation calls both as often, and their code is alike, or without code their cost.
+
+    `by_code`: cost alone says nothing.
+    """
     calls = gone.base_calls, new.head_calls
     if calls[0] is not None and calls[1] is not None and abs(calls[0] - calls[1]) > CALLS_SHARE * calls[0]:
         return False
     old, code = _code(gone.function, differing, "-"), _code(new.function, differing, "+")
     if old and code:
         return SequenceMatcher(None, old, code, autojunk=False).ratio() >= _ALIKE
-    return abs(new.head - gone.base) <= max(LEAST_OF_A_CALL, _EQUAL * gone.base)
+    return not by_code and abs(new.head - gone.base) <= max(LEAST_OF_A_CALL, _EQUAL * gone.base)
 
 
 _WORD = re.compile(r"[.\w]++")
@@ -160,6 +178,19 @@ def _is_anchor(change: FunctionChange) -> bool:
     return abs(after - before) > CALLS_SHARE * before
 
 
+def _calls_otherwise(each: FunctionChange, other: FunctionChange, differing: Differing) -> bool:
+    """True if one of the two got or lost a call of the other."""
+    return _names(each.function, other.function, differing) or _names(
+        other.function, each.function, differing
+    )
+
+
+def _names(function: Function, called: Function, differing: Differing) -> bool:
+    known = differing.get(function)
+    lines = () if known is None else known.lines
+    return any(called.name in _WORD.findall(line) for line in lines)
+
+
 def _others(
     change: FunctionChange, opposite: Sequence[FunctionChange], *, sure: bool
 ) -> list[FunctionChange]:
@@ -170,6 +201,8 @@ def _others(
     whole = abs(change.change)
     chosen: list[FunctionChange] = []
     for each in opposite:
+        if abs(each.change) > _LARGEST * whole + LEAST_OF_A_CALL:
+            continue
         if chosen and (abs(each.change) < _PART * whole or _is_whole(change, chosen)):
             break
         chosen.append(each)
