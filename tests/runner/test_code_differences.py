@@ -57,6 +57,18 @@ def test_functions_that_differ_are_listed_with_what_differs(run: Path, tmp_path:
     assert not any("ffffffff81" in line for each in arm.functions for line in each.lines)
 
 
+def test_each_release_is_compared_with_the_first_and_with_the_one_before(run: Path, tmp_path: Path) -> None:
+    old = build(tmp_path / "old")
+    later = build(tmp_path / "later", SOURCE, HEADER.replace("x * 3", "x * 9"))
+
+    write_code(run, {"6.1": old, "6.12": later, "7.3": later}, (), PLAIN, tmp_path / "cache", releases=True)
+
+    record = read_as((run / "code.json").read_bytes(), CodeRecord)
+    assert isinstance(record, CodeRecord)
+    assert [(each.arm, bool(each.functions)) for each in record.arms] == [("6.12", True), ("7.3", True)]
+    assert [(each.arm, bool(each.functions)) for each in record.steps] == [("7.3", False)]
+
+
 def test_equal_kernels_have_no_differences(run: Path, tmp_path: Path) -> None:
     base = build(tmp_path / "base")
 

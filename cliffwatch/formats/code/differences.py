@@ -93,6 +93,7 @@ class ArmCode(Part, frozen=True, kw_only=True):
 class CodeRecord(Part, frozen=True, kw_only=True):
     """code.json.
 
+    `steps` compare each arm with the one before it, where the arms are releases; the first step is in `arms`.
     `cases` have digests of the executed code, for all arms whose kernels can be disassembled. `cases` is
     empty if the executed functions are unknown.
     """
@@ -101,3 +102,4 @@ class CodeRecord(Part, frozen=True, kw_only=True):
     format_version: Literal[1] = 1
     arms: Annotated[tuple[ArmCode, ...], Meta(max_length=MOST_ARMS)]
     cases: Annotated[tuple[CaseCode, ...], Meta(max_length=LARGEST_PLAN)] = ()
+    steps: Annotated[tuple[ArmCode, ...], Meta(max_length=MOST_ARMS)] = ()

@@ -145,8 +145,10 @@ class RunRequest:
     chosen: tuple[str, ...] = ()
     """Sentences for the first lines of plan and report, on how base and head were chosen."""
 
-    config_of_all: bool = False
-    """Gives the kernels what any suite of the catalogue needs, so that runs of other suites share them."""
+    releases: bool = False
+    """The arms are releases, the oldest first. Their kernels get what any suite of the catalogue needs, so
+    that runs of other suites share them, and their code is compared with that of the release before.
+    """
 
     reuse: bool = False
     """If `out` is None, returns a complete run of the same content instead of measuring again."""

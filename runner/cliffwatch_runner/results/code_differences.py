@@ -5,6 +5,8 @@ If function counts exist, only executed functions are compared.
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, starmap
 from pathlib import Path
 
 from cliffwatch.failure import Failure
@@ -33,7 +35,7 @@ from cliffwatch_runner.guest.counting.kernel_symbols import read_system_map
 from cliffwatch_runner.results.files import write_document
 from cliffwatch_runner.results.function_counts import FUNCTION_COUNTS
 from cliffwatch_runner.results.program_differences import (
-    ProgramDifferences,
+    ArmPrograms,
     arm_programs,
     program_differences,
 )
@@ -50,21 +52,41 @@ def write_code(
     sandbox: Sandbox,
     cache: Path,
     should_stop: Callable[[], bool] = lambda: False,
+    *,
+    releases: bool = False,
 ) -> None:
     """Writes how each arm's kernel differs from the first one's, and the digests of what cases execute.
+
+    With `releases`, also how each differs from the one before it.
 
     `kernels` are the folders of the images, by arm. Without function counts, all differing functions are
     listed. Writes nothing if the kernels cannot be disassembled. Raises Stopped, and OSError if the file
     cannot be written.
     """
-    differences = _differences(folder, kernels, sandbox, cache, should_stop)
+    arms = _read_arms(folder, kernels, sandbox, cache, should_stop)
+    differences = tuple(_difference_of_arms(arms[0], each) for each in arms[1:])
+    steps = tuple(starmap(_difference_of_arms, pairwise(arms[1:]))) if releases else ()
     if differences or cases:
-        write_document(folder / CODE, CodeRecord(arms=differences, cases=tuple(cases)))
+        write_document(folder / CODE, CodeRecord(arms=differences, cases=tuple(cases), steps=steps))
 
 
-def _differences(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Arm:
+    """The code of an arm."""
+
+    name: str
+    listings: Listings
+    """Of the functions to compare."""
+    executed: bool
+    """True if these are the functions that cases executed."""
+    sections: Mapping[SectionName, int]
+    programs: ArmPrograms
+
+
+def _read_arms(
     folder: Path, kernels: Mapping[str, Path], sandbox: Sandbox, cache: Path, should_stop: Callable[[], bool]
-) -> tuple[ArmCode, ...]:
+) -> tuple[_Arm, ...]:
+    """Reads the arms whose kernels can be disassembled; none if the first one cannot."""
     arms = [(name, kernels[name]) for name in select_compared_arms(kernels)]
     sizes = {name: section_sizes(read_system_map(kernel) or b"") for name, kernel in arms}
     if len(arms) < 2 or not all("text" in each for each in sizes.values()):
@@ -73,25 +95,23 @@ def _differences(
     names = executed or _differing([kernel for _, kernel in arms], cache, sandbox, should_stop)
     if names is None:
         return ()
-    listings = {
-        name: function_listings(kernel, names, sandbox, should_stop) if names else {} for name, kernel in arms
-    }
-    (first, base), *others = listings.items()
-    if isinstance(base, Failure):
-        return ()
-    programs = {name: arm_programs(folder, name, kernel, sandbox, should_stop) for name, kernel in arms}
-    return tuple(
-        _arm(
-            name,
-            base,
-            listing,
-            executed=bool(executed),
-            sections=_sections(sizes[first], sizes[name]),
-            programs=program_differences(programs[first], programs[name]),
-        )
-        for name, listing in others
-        if not isinstance(listing, Failure)
-    )
+    found: list[_Arm] = []
+    for name, kernel in arms:
+        listings = function_listings(kernel, names, sandbox, should_stop) if names else {}
+        if not isinstance(listings, Failure):
+            programs = arm_programs(folder, name, kernel, sandbox, should_stop)
+            found.append(
+                _Arm(
+                    name=name,
+                    listings=listings,
+                    executed=bool(executed),
+                    sections=sizes[name],
+                    programs=programs,
+                )
+            )
+        elif not found:
+            return ()
+    return tuple(found)
 
 
 def _differing(
@@ -110,23 +130,20 @@ def _sections(base: Mapping[SectionName, int], head: Mapping[SectionName, int]) 
     return tuple(SectionSize(name=name, base=base.get(name), head=head.get(name)) for name in names)
 
 
-def _arm(
-    name: str,
-    base: Listings,
-    head: Listings,
-    *,
-    executed: bool,
-    sections: tuple[SectionSize, ...],
-    programs: ProgramDifferences,
-) -> ArmCode:
-    names = sorted(base.keys() | head.keys())
-    different = [each for function in names if (each := _difference(function, base, head)) is not None]
+def _difference_of_arms(base: _Arm, head: _Arm) -> ArmCode:
+    names = sorted(base.listings.keys() | head.listings.keys())
+    different = [
+        each
+        for function in names
+        if (each := _difference(function, base.listings, head.listings)) is not None
+    ]
+    programs = program_differences(base.programs, head.programs)
     return ArmCode(
-        arm=name,
+        arm=head.name,
         functions=tuple(different[:MOST_DIFFERENT]),
         more=max(0, len(different) - MOST_DIFFERENT),
-        executed=executed,
-        sections=sections,
+        executed=head.executed,
+        sections=_sections(base.sections, head.sections),
         programs=programs.programs[:MOST_PROGRAMS],
         more_programs=max(0, len(programs.programs) - MOST_PROGRAMS),
         case_programs=programs.cases,

@@ -193,7 +193,7 @@ def check_tools(
 def _arm_tools(run: PlannedRun, arm: Subject, toolchain: Toolchain) -> ArmTools | tuple[Failure, ...]:
     request = run.request
     # Benchmarks that only this tree has may need the configuration of any suite.
-    of_all = request.config_of_all or DISCOVERED in request.suites
+    of_all = request.releases or DISCOVERED in request.suites
     needing = run.catalogue.suites if of_all else run.suites
     shaped = [apply_shapes(suite, request.shapes) for suite in needing]
     fragments = read_fragments(shaped, (*request.fragments, *arm.settings.config))

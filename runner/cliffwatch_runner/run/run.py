@@ -159,7 +159,15 @@ def _measure_in_folder(run: BuiltRun) -> FinishedRun | tuple[Failure, ...]:
     if status == "complete":
         images = {name: kernel.folder for name, kernel in measured.kernels.items()}
         cases, tools = _code_of_cases(measured, folder.path), measured.tools
-        write_code(folder.path, images, cases, tools.guest_sandbox, tools.settings.built, stop.is_set)
+        write_code(
+            folder.path,
+            images,
+            cases,
+            tools.guest_sandbox,
+            tools.settings.built,
+            stop.is_set,
+            releases=request.releases,
+        )
     if measured.counting and status == "complete":
         keep_counts(measured, folder.path)
     written.write(measured, status, arm_failures(folder.path, measured.arms))

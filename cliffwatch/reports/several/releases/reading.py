@@ -159,6 +159,9 @@ def _compared(
 ) -> Iterator[tuple[tuple[str, str], tuple[ComparisonSet, Functions]]]:
     """Compares each release with the one before it. Adds to `failed` what cannot be compared."""
     measured = [each for each in releases if each in run.arms and run.arms[each].boots]
+    code = code_of_run(run.path)
+    first = {each.arm: each for each in code.arms} if code is not None else {}
+    steps = {each.arm: each for each in code.steps} if code is not None else {}
     for earlier, later in pairwise(measured):
         sides = Sides(
             base=_as_release(run.arms[earlier]),
@@ -171,7 +174,8 @@ def _compared(
         if isinstance(compared, Failure):
             failed[f"{earlier} to {later}: {compared.message}"] = None
             continue
-        yield (earlier, later), (compared, functions_of_run(run.path, [compared]))
+        images = first if earlier == run.record.arms[0].name else steps
+        yield (earlier, later), (compared, functions_of_run(run.path, [compared], images))
 
 
 def _as_release(arm: Arm) -> Arm:

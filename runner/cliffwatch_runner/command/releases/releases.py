@@ -263,5 +263,5 @@ def _request(asked: _Asked) -> RunRequest:
         jobs=asked.jobs,
         isolation=asked.isolation,
         cases=asked.cases,
-        config_of_all=True,
+        releases=True,
     )
