@@ -5,6 +5,7 @@ took over from functions whose instructions changed the other way.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -37,10 +38,13 @@ always fit.
 """
 _ALIKE = 0.9
 """Share of equal instructions from which a function is the same under another name."""
+_SHARED = 0.5
+"""Share of equal instructions from which code went from one function to the other."""
 _EQUAL = 0.005
 """Difference in instructions of functions whose code is unknown, up to which they are the same."""
 
-Differing = Mapping[Function, CodeDifference | ProgramDifference]
+Difference = CodeDifference | ProgramDifference
+Differing = Mapping[Function, Difference]
 """The functions that execute other instructions in head, and how they differ."""
 
 
@@ -48,8 +52,8 @@ def find_moves(changes: Iterable[FunctionChange], differing: Differing | None = 
     """Moves among the changes of a case; each function is in one at most.
 
     `differing` None: code unknown. Then cost moves only to or from functions that one side does not have.
-    Among many changes only code shows a move: a rename by equal instructions, others by the call that came or
-    went.
+    Where code is known, and always among many changes, it shows a move: by the call that came or went, or by
+    equal instructions.
     """
     left = _Left(list(changes), differing)
     left.many = len(left.changes) > _MANY
@@ -75,6 +79,14 @@ class _Left:
             renamed=renamed,
         )
 
+    def may_share(self, change: FunctionChange, other: FunctionChange) -> bool:
+        """False if their code shows that nothing moved between the two, or if nothing shows that it did."""
+        differing = self.differing or {}
+        known = [differing.get(each.function) for each in (change, other)]
+        if any(each is not None and each.lines and not each.more for each in known):
+            return _calls_otherwise(change, other, differing) or _shares_code(*known)
+        return not self.many
+
     def opposite(self, change: FunctionChange) -> list[FunctionChange]:
         """Functions that may have had or may have got its code, the largest change first."""
         found = [
@@ -83,7 +95,7 @@ class _Left:
             if each.change * change.change < 0
             and each.function.object == change.function.object
             and (self.differing is None or each.function in self.differing or _is_anchor(each))
-            and (not self.many or _calls_otherwise(each, change, self.differing or {}))
+            and self.may_share(change, each)
         ]
         return sorted(found, key=lambda each: (-abs(each.change), each.function.name))
 
@@ -183,6 +195,16 @@ def _calls_otherwise(each: FunctionChange, other: FunctionChange, differing: Dif
     return _names(each.function, other.function, differing) or _names(
         other.function, each.function, differing
     )
+
+
+def _shares_code(one: Difference | None, other: Difference | None) -> bool:
+    """True if half of the instructions that one lost are what the other got."""
+    lines = [() if each is None else each.lines for each in (one, other)]
+    for lost, got in (lines, reversed(lines)):
+        less, more = Counter(instructions(lost, "-")), Counter(instructions(got, "+"))
+        if less and more and (less & more).total() >= _SHARED * min(less.total(), more.total()):
+            return True
+    return False
 
 
 def _names(function: Function, called: Function, differing: Differing) -> bool:
