@@ -25,6 +25,24 @@ DEFAULT_MODE: Mode = "icount"
 why.
 """
 
+Accel = Literal["kvm", "tcg"]
+"""What runs the guests of walltime: the processor itself (KVM), or QEMU's emulator (TCG), which makes the run
+a rehearsal.
+"""
+
+ACCELS: tuple[Accel, ...] = get_args(Accel)
+DEFAULT_ACCEL: Accel = "kvm"
+
+REHEARSAL_PREFIX = "rehearsal-"
+"""How the platform of every rehearsal begins, and of nothing else."""
+
+REHEARSAL_PLATFORM = f"{REHEARSAL_PREFIX}x86-64"
+
+
+def is_rehearsal(platform: str | None) -> bool:
+    """True if guests of this platform are emulated in real time, so that their time is not hardware's."""
+    return platform is not None and platform.startswith(REHEARSAL_PREFIX)
+
 
 BootsWord = Literal["auto", "staged", "careful"]
 """How many boots each arm gets, if nobody gives a number."""

@@ -15,7 +15,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.report_options import refuse_unwritable
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.environments.differences import assumed_traits
-from cliffwatch.comparing.validity import host_warning
+from cliffwatch.comparing.validity import host_warning, rehearsal_warning
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, host_failed, wrong_usage
 from cliffwatch.formats.result_directory import read_run
@@ -246,7 +246,7 @@ def _text(source: _Source, arms: Sequence[Arm], form: _Form) -> str:
             for arm in arms
         )
         text = "\n".join(filter(None, tables))
-        return text and "\n\n".join((*_host_warning(arms), text))
+        return text and "\n\n".join((*_warnings(arms), text))
     if form.name == "kcidb":
         record = source.record
         reported = (
@@ -258,15 +258,16 @@ def _text(source: _Source, arms: Sequence[Arm], form: _Form) -> str:
             arms, reported, lambda case, metric, unit, mode: traits(case, metric, unit, mode).primary
         )
     if form.name == "bmf":
-        for line in (_describe_loss(arms[0]), *_host_warning(arms)):
+        for line in (_describe_loss(arms[0]), *_warnings(arms)):
             click.echo(f"cliffwatch: {line}", err=True)
         return format_bencher(arms[0])
     of_run = tuple(source.arms.values())
     return go_bench_report(arms, traits, settings=source.settings, of_run=of_run)
 
 
-def _host_warning(arms: Sequence[Arm]) -> tuple[str, ...]:
-    return host_warning(fault for arm in arms for fault in arm.host_faults)
+def _warnings(arms: Sequence[Arm]) -> tuple[str, ...]:
+    rehearsal = rehearsal_warning(*(arm.platform for arm in arms))
+    return (*rehearsal, *host_warning(fault for arm in arms for fault in arm.host_faults))
 
 
 def _describe_loss(arm: Arm) -> str:

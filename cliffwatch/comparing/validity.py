@@ -17,7 +17,7 @@ from cliffwatch.comparing.rows import Row, Side, blocks_of
 from cliffwatch.comparing.thresholds import DRIFT_P, LARGEST_RATIO, MOST_FAILED
 from cliffwatch.counting import count_noun, range_words
 from cliffwatch.formats.verdicts import Verdict
-from cliffwatch.samples import RESULT, Arm, CaseKey
+from cliffwatch.samples import RESULT, Arm, CaseKey, is_rehearsal
 from cliffwatch.stats.noise.drifts import Drift, drifts_of
 
 _SHARED = ("failed", "panic", "timeout", "refused")
@@ -227,8 +227,18 @@ def drift_notes(drifts: Sequence[Drift | None], threshold: float) -> list[str | 
 
 
 def warnings_of_host(base: Arm, head: Arm) -> Iterator[str]:
-    """Warns if a side was measured in walltime on a host that is not a bench host."""
+    """Warns of a rehearsal, and if a side was measured in walltime on a host that is not a bench host."""
+    yield from rehearsal_warning(base.platform, head.platform)
     yield from host_warning((*base.host_faults, *head.host_faults))
+
+
+def rehearsal_warning(*platforms: str | None) -> tuple[str, ...]:
+    """The warning about measurements of these platforms; none unless one of them is a rehearsal's."""
+    words = (
+        "This is a rehearsal: QEMU emulated the processor, so these are times of an emulator and not of"
+        " hardware. It shows that the measurement works, and nothing about the speed of a kernel."
+    )
+    return (words,) if any(map(is_rehearsal, platforms)) else ()
 
 
 def host_warning(faults: Iterable[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from cliffwatch.formats.reading import convert_to, read_as, read_json
 from cliffwatch.formats.run_record import FORMAT, FORMAT_VERSION, FREE_PARTS, RunRecord
 from cliffwatch.formats.values import Part
 from cliffwatch.parsers.readings import Problem
+from cliffwatch.samples import is_rehearsal
 
 
 class _Head(Part, frozen=True, kw_only=True):
@@ -42,10 +43,16 @@ def run_record_of(raw: Any) -> RunRecord | Problem:
 
 
 def _check(record: RunRecord) -> RunRecord | Problem:
-    """Checks the free parts, and that no two arms have the same name."""
+    """Checks the free parts, the platform, and that no two arms have the same name."""
     for name, kind in FREE_PARTS.items():
         facts = convert_to(getattr(record, name) or {}, kind)
         if isinstance(facts, Problem):
             return Problem(member=f"{name}.{facts.member}".strip("."), reason=facts.reason)
+    accelerator = record.guest_facts.accelerator
+    if accelerator is not None and (accelerator == "tcg") != is_rehearsal(record.platform):
+        return Problem(
+            member="platform",
+            reason=f"{record.platform} cannot be the platform of a guest with accelerator {accelerator}",
+        )
     names = [arm.name for arm in record.arms]
     return Problem(member="arms", reason="two arms have one name") if len(set(names)) < len(names) else record

@@ -220,8 +220,12 @@ class DataRecord(Part, frozen=True, kw_only=True):
 
 
 class GuestFacts(Part, frozen=True, kw_only=True):
-    """The members of run.json's `guest` that are used."""
+    """The members of run.json's `guest` that are used.
 
+    `accelerator` is `kvm` in walltime, `tcg` in a rehearsal of it, and `tcg,icount` in icount.
+    """
+
+    accelerator: Text | None = None
     cpus: Annotated[int, Meta(ge=1, le=4096)] | None = None
     memory_mib: Annotated[int, Meta(ge=1, le=1 << 40)] | None = None
 
@@ -292,6 +296,10 @@ class RunRecord(Part, frozen=True, kw_only=True):
     @property
     def stages(self) -> Stages | None:
         return None if self.plan.stages is None else self.plan.stages.stages
+
+    @property
+    def guest_facts(self) -> GuestFacts:
+        return convert(self.guest or {}, GuestFacts)
 
     @property
     def host_facts(self) -> HostFacts:

@@ -16,7 +16,7 @@ from cliffwatch.pull_request.state import EarlierVersion, Failed, Measured, Pull
 from cliffwatch.pull_request.table import cell_text
 from cliffwatch.pull_request.verdict import SHORT, pending_lines
 from cliffwatch.reports import figures
-from cliffwatch.reports.context import MODE_LIMITATIONS, NO_CONTEXT, code_sentences, trials
+from cliffwatch.reports.context import NO_CONTEXT, code_sentences, limitation, trials
 from cliffwatch.reports.json_report import comparison_row
 from cliffwatch.reports.markdown import block, code, length, one_line, word
 from cliffwatch.reports.several.across import Across, across
@@ -202,7 +202,7 @@ def _describe_inconclusive(names: Sequence[str], row: ComparisonRow) -> str:
 
 def _describe_limitations(progress: Measured) -> str:
     compared = progress.compared
-    words = [MODE_LIMITATIONS[compared.mode]] if compared.mode is not None else []
+    words = [limitation(compared.mode, compared.platform)] if compared.mode is not None else []
     if reach := figures.reach_words(compared.primary_rows()):
         words.insert(0, reach)
     return ". ".join(f"{each[0].upper()}{each[1:]}" for each in words) + "."

@@ -13,7 +13,7 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.samples import CONTROL, Arm, CaseKey, Mode
+from cliffwatch.samples import CONTROL, Arm, CaseKey, Mode, is_rehearsal
 from cliffwatch.shell_lines import repeat_command
 from cliffwatch.trees.addresses import without_credentials
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the types of documents are for runs alone
     from cliffwatch.formats.result_directory import Run
     from cliffwatch.formats.run_record import RunRecord
 
-MODE_LIMITATIONS: Mapping[Mode, str] = {
+_LIMITATIONS: Mapping[Mode, str] = {
     "icount": (
         "icount counts instructions exactly; caches, branch prediction, memory and contention are not"
         " measured"
@@ -35,7 +35,10 @@ MODE_LIMITATIONS: Mapping[Mode, str] = {
         "walltime measures what users feel; changes below the noise of host and boots cannot be seen"
     ),
 }
-"""What each mode measures and what it cannot show."""
+
+_REHEARSAL_LIMITATION = (
+    "a rehearsal measures an emulator; changes below the noise of host and boots cannot be seen"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,15 +228,24 @@ def without_shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[Comparis
 
 def describe_measurement(compared: ComparisonSet, context: ReportContext) -> str:
     """Describes the measurement: `21 boots per kernel, walltime, amd-rome, config 78ca70a8f8f3, gcc 12.2`."""
-    where = [trials(compared), mode_words(compared.mode), compared.platform or "unknown platform"]
+    mode = mode_words(compared.mode, compared.platform)
+    where = [trials(compared), mode, compared.platform or "unknown platform"]
     return ", ".join([*where, *context.setting])
 
 
-def mode_words(mode: Mode | None) -> str:
+def limitation(mode: Mode, platform: str | None) -> str:
+    """Returns what the mode measures and what it cannot show."""
+    return _REHEARSAL_LIMITATION if is_rehearsal(platform) else _LIMITATIONS[mode]
+
+
+def mode_words(mode: Mode | None, platform: str | None) -> str:
     """Names the mode.
 
-    Says that icount shows instructions: the guest's clock advances with its instructions.
+    Says that icount shows instructions, because the guest's clock advances with its instructions, and that
+    the time of a rehearsal is an emulator's.
     """
+    if is_rehearsal(platform):
+        return f"{mode or 'unknown mode'} (a rehearsal: time of an emulator)"
     return "icount (instructions, not time)" if mode == "icount" else mode or "unknown mode"
 
 

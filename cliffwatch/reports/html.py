@@ -16,10 +16,10 @@ from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import (
-    MODE_LIMITATIONS,
     ReportContext,
     code_sentences,
     describe_measurement,
+    limitation,
     profiles,
     shared_warnings,
     without_shared_warnings,
@@ -94,5 +94,5 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
         "code": code_sentences(compared, context),
         "image": image,
         "programs": program_blocks(image),
-        "sight": MODE_LIMITATIONS[compared.mode] if compared.mode else "",
+        "sight": limitation(compared.mode, compared.platform) if compared.mode else "",
     }

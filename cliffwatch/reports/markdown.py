@@ -20,10 +20,10 @@ from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import (
-    MODE_LIMITATIONS,
     ReportContext,
     code_sentences,
     describe_measurement,
+    limitation,
     profiles,
 )
 from cliffwatch.reports.groups import RowGroup, cell_of, group_rows
@@ -154,7 +154,7 @@ def _footer(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     if compared.control is not None:
         yield f"{figures.control(compared.control)}.  "
     if compared.mode is not None:
-        yield f"{MODE_LIMITATIONS[compared.mode]}.  "
+        yield f"{limitation(compared.mode, compared.platform)}.  "
     for line in (*code_sentences(compared, context), *legend(compared.primary_rows(), compared.means)):
         yield f"{escape_markdown(line)}  "
     for note in context.notes:

@@ -14,10 +14,10 @@ from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import (
-    MODE_LIMITATIONS,
     ReportContext,
     code_sentences,
     describe_measurement,
+    limitation,
     profiles,
 )
 from cliffwatch.reports.groups import RowGroup, cell_of, group_rows
@@ -238,7 +238,7 @@ def _method(compared: ComparisonSet, rows: Sequence[ComparisonRow], context: Rep
     if compared.control is not None:
         yield figures.control(compared.control)
     if compared.mode is not None:
-        yield f"{MODE_LIMITATIONS[compared.mode]}."
+        yield f"{limitation(compared.mode, compared.platform)}."
     yield from code_sentences(compared, context)
     yield from legend(rows, compared.means)
     yield from context.notes

@@ -1,5 +1,6 @@
 """Nothing about a guest is left to what the host happens to have."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from cliffwatch_runner.sandbox.unprivileged_user import User
 
 ICOUNT = GuestShape(mode="icount", cpus=1, memory_mib=2048)
 WALLTIME = GuestShape(mode="walltime", cpus=2, memory_mib=8192, pin=(2, 3))
+REHEARSAL = replace(WALLTIME, accel="tcg")
 FOLDERS = GuestFolders(kernel=Path("/k"), input=Path("/i"), results=Path("/r"), monitor=Path("/m"))
 OURS = Sandbox(level="bubblewrap", user=None)
 ROOTS = Sandbox(level="bubblewrap", user=User(uid=64750, gid=64750))
@@ -76,6 +78,22 @@ def test_walltime_uses_kvm_and_pins_every_virtual_cpu(kvm: Path) -> None:
     assert argv[argv.index("--pin") + 1] == "2,3"
     assert str(kvm) in view(WALLTIME)
     assert str(kvm) not in view(ICOUNT)
+
+
+def test_a_rehearsal_emulates_the_processor_in_real_time_and_pins_every_virtual_cpu(kvm: Path) -> None:
+    argv = call(REHEARSAL)
+
+    assert "--disable-kvm" in argv
+    assert "--qemu-opts=-accel tcg,thread=multi -cpu max,la57=off" in argv
+    assert argv[argv.index("--pin") + 1] == "2,3"
+    assert str(kvm) not in view(REHEARSAL)
+    assert "--clear-groups" in view(REHEARSAL, ROOTS)
+
+
+def test_the_record_of_a_guest_says_what_ran_it() -> None:
+    accelerators = [shape.record()["accelerator"] for shape in (ICOUNT, WALLTIME, REHEARSAL)]
+
+    assert accelerators == ["tcg,icount", "kvm", "tcg"]
 
 
 def test_a_guest_has_no_network_and_sees_no_home() -> None:

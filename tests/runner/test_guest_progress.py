@@ -86,6 +86,15 @@ def test_an_emulator_that_has_ended_does_not_idle(tmp_path: Path) -> None:
         assert after_looks(meter, seconds=60) == GuestProgress(work=0.0, idle=0.0)
 
 
+def test_in_a_rehearsal_the_guest_has_the_hosts_clock_and_works_only_while_the_host_lets_it() -> None:
+    with emulator("sleep 60") as child:
+        meter = EmulatorMeter(child.pid, None, 0.0)
+
+        assert after_looks(meter, seconds=60).work < 1
+        assert meter.guest_clock(140.0) == 140.0
+        meter.close()
+
+
 def test_under_kvm_the_hosts_time_is_the_guests() -> None:
     meter = WallMeter(100.0)
 

@@ -69,6 +69,10 @@ def test_every_emulated_guest_is_one_platform(tmp_path: Path) -> None:
     assert platform_name(host_record(fake_host(tmp_path)), "icount") == "emulated-x86-64"
 
 
+def test_rehearsals_have_a_platform_of_their_own_on_every_host(tmp_path: Path) -> None:
+    assert platform_name(host_record(fake_host(tmp_path)), "walltime", "tcg") == "rehearsal-x86-64"
+
+
 def test_throttling_is_summed_over_cores_and_counted_once_for_a_package(tmp_path: Path) -> None:
     for cpu, (core, package) in enumerate([(3, 7), (4, 7)]):
         put(tmp_path, f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count", f"{core}\n")

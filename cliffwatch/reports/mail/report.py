@@ -23,7 +23,7 @@ from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set, word_of
-from cliffwatch.reports.context import MODE_LIMITATIONS, ReportContext, mode_words, trials
+from cliffwatch.reports.context import ReportContext, limitation, mode_words, trials
 from cliffwatch.reports.legend import describe_threshold, legend
 from cliffwatch.shell_lines import break_commands
 
@@ -104,7 +104,7 @@ def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for text in context.chosen:
         yield from textwrap.wrap(text, _WIDTH)
     yield f"trials: {trials(compared)}"
-    yield f"mode: {mode_words(compared.mode)}"
+    yield f"mode: {mode_words(compared.mode, compared.platform)}"
     yield f"test machine: {compared.platform or 'unknown'}"
     for fact in context.setting:
         yield f"with: {fact}"
@@ -182,7 +182,7 @@ def _remarks(rows: Sequence[ComparisonRow], compared: ComparisonSet, context: Re
     if compared.control is not None:
         yield f"{figures.control(compared.control)}."
     if compared.mode is not None:
-        yield f"{MODE_LIMITATIONS[compared.mode]}."
+        yield f"{limitation(compared.mode, compared.platform)}."
     yield from legend(rows, compared.means)
     yield from context.notes
 

@@ -21,6 +21,7 @@ from cliffwatch_runner.command.options.cache import Size, cache_option
 from cliffwatch_runner.command.options.measuring import (
     BOTH,
     AskedMode,
+    accel_option,
     isolation_option,
     mode_option,
     profile_option,
@@ -70,6 +71,7 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     "cases in which icount shows no change, or that --case names.",
     both=True,
 )
+@accel_option
 @click.option("--platform", help="Name of this kind of machine; default: the processor's.")
 @click.option(
     "--boots",

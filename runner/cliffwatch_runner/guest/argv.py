@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cliffwatch.samples import Mode
+from cliffwatch.samples import DEFAULT_ACCEL, Accel, Mode
 from cliffwatch_runner.build.kernel import INITRAMFS
 from cliffwatch_runner.guest.counting.plugin import Counting
 from cliffwatch_runner.guest.qemu_clock import SOCKET
@@ -49,6 +49,14 @@ class GuestShape:
     numa_nodes: int = 1
     """Memory and CPUs are shared equally among the nodes."""
 
+    accel: Accel = DEFAULT_ACCEL
+    """What runs the guest in walltime."""
+
+    @property
+    def is_emulated(self) -> bool:
+        """True without KVM: under icount, and in a rehearsal."""
+        return self.mode == "icount" or self.accel == "tcg"
+
     def wanted(self) -> dict[str, str]:
         """Returns the facts that the guest must confirm before anything is measured in it."""
         possible = {} if self.possible_cpus is None else {"possible-cpus": str(self.possible_cpus)}
@@ -63,7 +71,7 @@ class GuestShape:
 
     def record(self) -> dict[str, object]:
         return {
-            "accelerator": "tcg,icount" if self.mode == "icount" else "kvm",
+            "accelerator": "tcg,icount" if self.mode == "icount" else self.accel,
             "machine": "q35",
             "root_file_system": ROOT_FILE_SYSTEM,
             "cpus": self.cpus,
@@ -96,18 +104,26 @@ guest's virtual clock runs on.
 """
 
 
+_PROCESSOR = "-cpu max,la57=off"
+"""The emulated processor.
+
+Without `la57`, page tables have four levels on every kernel. Linux 7.3 would use five, where older ones did
+so only if configured, and QEMU's `info mem` takes minutes to read them.
+"""
+
+_REHEARSAL = f"-accel tcg,thread=multi {_PROCESSOR}"
+"""QEMU's options for a rehearsal: time passes as on the host, and each CPU is a thread that can be pinned."""
+
+
 def _icount(monitor: Path) -> str:
     """Returns QEMU's options for icount.
 
     With `shift=0`, one instruction takes one virtual nanosecond. With `sleep=off`, idle virtual time passes
     at once. The clock device and QMP let the host read the guest's clock
     (cliffwatch_runner.guest.qemu_clock).
-
-    Without `la57`, page tables have four levels on every kernel. Linux 7.3 would use five, where older ones
-    did so only if configured, and QEMU's `info mem` takes minutes to read them.
     """
     clocks = f"-icount shift=0,sleep=off -rtc clock=vm -qmp unix:{monitor / SOCKET},server=on,wait=off"
-    return f"-cpu max,la57=off {clocks}"
+    return f"{_PROCESSOR} {clocks}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,13 +175,14 @@ def vng_argv(
     """
     argv = ["vng", "--run", str(folders.kernel / "bzImage"), "--skip-modules"]
     argv += ["--disable-microvm", "--force-9p", "--verbose"]
-    argv += ["--disable-kvm"] if shape.mode == "icount" else []
+    argv += ["--disable-kvm"] if shape.is_emulated else []
     argv += ["--cpus", _processors(shape), "--memory", f"{shape.memory_mib}M", "--user", "root"]
     argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
     argv += ["--root", str(root)] if root is not None else []
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
     argv += ["--append", " ".join((*_kernel_arguments(shape), *arguments))]
-    options = [_icount(folders.monitor)] if shape.mode == "icount" else []
+    emulation = _icount(folders.monitor) if shape.mode == "icount" else _REHEARSAL
+    options = [emulation] if shape.is_emulated else []
     options += (
         [folders.counting.option(folders.input, folders.monitor)] if folders.counting is not None else []
     )
@@ -228,7 +245,7 @@ def guest_argv(
     fixed = replace(SANDBOX_FOLDERS, counting=folders.counting)
     inside, root = (fixed, _SANDBOX_ROOT) if sandbox.fixed_paths else (folders, shape.root)
     mounts = [Mount(source=folder, target=folder) for folder in programs]
-    if shape.mode == "walltime":
+    if not shape.is_emulated:
         mounts.append(Mount(source=KVM, target=KVM, device=True))
     if shape.root is not None:
         mounts.append(Mount(source=shape.root, target=_SANDBOX_ROOT))
@@ -243,13 +260,13 @@ def guest_argv(
     rooted = None if shape.root is None else root
     initramfs = (folders.kernel / INITRAMFS).exists()
     command = vng_argv(shape, inside, rooted, agent_command(), arguments, initramfs=initramfs)
-    sandboxed = sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"), groups=_groups(shape.mode))
+    sandboxed = sandbox.argv(command, env=env, mounts=mounts, workdir=Path("/"), groups=_groups(shape))
     return limit_emulator(sandboxed, cpus=cpus)
 
 
-def _groups(mode: Mode) -> tuple[int, ...]:
+def _groups(shape: GuestShape) -> tuple[int, ...]:
     """Returns the group that may open KVM, for the sandbox's user, who belongs to no group."""
-    if mode != "walltime":
+    if shape.is_emulated:
         return ()
     about = KVM.stat()
     return () if about.st_mode & 0o006 == 0o006 else (about.st_gid,)

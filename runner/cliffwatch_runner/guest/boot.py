@@ -228,8 +228,9 @@ class _Metering:
 
     def begin(self, process_id: int) -> None:
         now = clock.monotonic()
-        if self._shape.mode == "icount":
-            self._meter = EmulatorMeter(process_id, GuestClock(self._monitor), now)
+        if self._shape.is_emulated:
+            guest = GuestClock(self._monitor) if self._shape.mode == "icount" else None
+            self._meter = EmulatorMeter(process_id, guest, now)
         else:
             self._meter = WallMeter(now)
         self._watch.begin(self._meter)

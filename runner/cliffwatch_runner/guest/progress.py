@@ -59,9 +59,14 @@ class WallMeter:
 
 
 class EmulatorMeter:
-    """Meter for an emulator. `process` and its descendants do the work; `clock` is the guest's."""
+    """Meter for an emulator. `process` and its descendants do the work.
 
-    def __init__(self, process: int, clock: GuestClock, now: float, proc: Path = Path("/proc")) -> None:
+    `clock` is the guest's; None if it has the host's time.
+    """
+
+    def __init__(
+        self, process: int, clock: GuestClock | None, now: float, proc: Path = Path("/proc")
+    ) -> None:
         self._process = process
         self._clock = clock
         self._proc = proc
@@ -85,11 +90,12 @@ class EmulatorMeter:
         self._progress = GuestProgress(work=ticks / _TICKS, idle=self._idle)
         return self._progress
 
-    def guest_clock(self, _: float) -> float | None:
-        return self._clock.seconds()
+    def guest_clock(self, now: float) -> float | None:
+        return now if self._clock is None else self._clock.seconds()
 
     def close(self) -> None:
-        self._clock.close()
+        if self._clock is not None:
+            self._clock.close()
 
 
 def family_of(ancestor: int, proc: Path = Path("/proc")) -> dict[int, int]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from cliffwatch.samples import Mode
+from cliffwatch.samples import DEFAULT_ACCEL, REHEARSAL_PLATFORM, Accel, Mode
 
 _CHOSEN = re.compile(r"(?:\S+ )*\[(\S+)\](?: \S+)*")
 _KIB = re.compile(r"(?m)^(\w+):[^\S\n]+(\d{1,18}) kB")
@@ -57,8 +57,9 @@ NAMED_PLATFORMS = frozenset({"emulated-x86-64", "amd-rome", "intel-skylake"})
 """Platforms with a short name in `platform_name`."""
 
 
-def platform_name(record: Mapping[str, object], mode: Mode) -> str:
-    """Returns the host's platform, which is part of a series' key. All emulated guests are one platform.
+def platform_name(record: Mapping[str, object], mode: Mode, accel: Accel = DEFAULT_ACCEL) -> str:
+    """Returns the host's platform, which is part of a series' key. Guests under icount are one platform on
+    all hosts, those of rehearsals another.
 
     Two processors have short names: AMD Rome (family 23, model 49) and Intel Skylake (family 6, models 78
     and 94, and 85 up to stepping 4: later steppings are Cascade Lake). Others are named by vendor, family
@@ -66,6 +67,8 @@ def platform_name(record: Mapping[str, object], mode: Mode) -> str:
     """
     if mode == "icount":
         return "emulated-x86-64"
+    if accel == "tcg":
+        return REHEARSAL_PLATFORM
     cpu = record["cpu"]
     assert isinstance(cpu, Mapping), "a host record has a cpu"
     match (cpu["vendor"], cpu["family"], cpu["model"], cpu["stepping"]):

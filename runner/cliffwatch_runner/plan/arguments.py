@@ -10,7 +10,7 @@ from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import Catalogue
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.reports.explain import matches
-from cliffwatch.samples import CaseKey
+from cliffwatch.samples import REHEARSAL_PLATFORM, REHEARSAL_PREFIX, Accel, CaseKey, Mode, is_rehearsal
 from cliffwatch.suggesting import did_you_mean
 from cliffwatch_runner.build.kernel_config import read_fragments
 from cliffwatch_runner.build.toolchain import ToolChoice, find_package, query_tool
@@ -28,7 +28,7 @@ def check_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure,
     first = (each for each in (suites, fragments) if isinstance(each, Failure))
     chosen = () if isinstance(suites, Failure) else suites
     given = (*check_programs_input(request, chosen), *(check_modules(request.arms, chosen) if chosen else ()))
-    return (*first, *given, *platform_problem(request.platform), *_tools(request.tools))
+    return (*first, *given, *_where(request), *_tools(request.tools))
 
 
 def platform_problem(name: str | None) -> Iterator[Failure]:
@@ -50,6 +50,33 @@ def platform_problem(name: str | None) -> Iterator[Failure]:
         yield wrong_usage(
             f"--platform: {name!r} would be a different platform from {name.lower()!r}",
             f"did you mean {name.lower()}?",
+        )
+
+
+def _where(request: RunRequest) -> Iterator[Failure]:
+    yield from platform_problem(request.platform)
+    yield from accel_problem(request.accel, request.mode, request.platform)
+
+
+def accel_problem(accel: Accel, mode: Mode, platform: str | None) -> Iterator[Failure]:
+    """Yields the fault of an accelerator, if any.
+
+    A platform of rehearsals has no other runs, so that no time of hardware is stored beside emulated ones.
+    """
+    if accel == "tcg" and mode == "icount":
+        yield wrong_usage(
+            "--accel tcg rehearses walltime, and icount is emulated anyway",
+            "leave out --accel to count instructions, or rehearse with --mode walltime --accel tcg",
+        )
+    elif accel == "tcg" and platform is not None and not is_rehearsal(platform):
+        yield wrong_usage(
+            f"--accel tcg: {platform!r} would store emulated time under the name of a machine",
+            f"leave out --platform, or begin its name with {REHEARSAL_PREFIX!r}, as in {REHEARSAL_PLATFORM}",
+        )
+    elif accel != "tcg" and is_rehearsal(platform):
+        yield wrong_usage(
+            f"--platform: {platform!r} is the name of a rehearsal, and this run is none",
+            "rehearse with --mode walltime --accel tcg, or give the platform another name",
         )
 
 

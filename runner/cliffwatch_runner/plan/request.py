@@ -1,12 +1,12 @@
 """The options of a run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from cliffwatch.catalogue.suite import GuestNeeds
-from cliffwatch.samples import BootsWord, CaseKey, Mode, Profile
+from cliffwatch.samples import DEFAULT_ACCEL, Accel, BootsWord, CaseKey, Mode, Profile
 from cliffwatch.stats.stages import ADAPTIVE, CAREFUL, Stages
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.plan.arms import ArmRequest
@@ -139,6 +139,9 @@ class RunRequest:
     perf_profile: bool = False
     """Boots the changed cases once more under perf."""
 
+    accel: Accel = DEFAULT_ACCEL
+    """What runs the guests of walltime."""
+
     answered: frozenset[CaseKey] = frozenset()
     """Cases that icount decided already. They are not measured."""
 
@@ -152,6 +155,14 @@ class RunRequest:
 
     reuse: bool = False
     """If `out` is None, returns a complete run of the same content instead of measuring again."""
+
+    @property
+    def is_rehearsal(self) -> bool:
+        return self.accel == "tcg"
+
+    def one_of_modes(self, mode: Mode) -> "RunRequest":
+        """Returns the request of one mode of several; the accelerator is for walltime alone."""
+        return replace(self, mode=mode, accel=self.accel if mode == "walltime" else DEFAULT_ACCEL)
 
     @property
     def boots_per_arm(self) -> int | Stages:

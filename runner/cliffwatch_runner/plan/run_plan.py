@@ -213,7 +213,7 @@ def _resolve(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
         subjects=subjects.arms,
         bench_revision=bench,
         bench_from=bench_from,
-        platform=request.platform or platform_name(host, request.mode),
+        platform=request.platform or platform_name(host, request.mode, request.accel),
         host=host,
         catalogue=catalogue,
         suites=tuple(apply_shapes(suite, request.shapes) for suite in expanded),

@@ -22,6 +22,7 @@ SHAPE_WORDS = " ".join(f"{each}=N" for each in _MEMBERS)
 """All words of a shape: `cpus=N …`."""
 
 _CHOICES = f"give one or more of {SHAPE_WORDS}"
+_WALLTIME_CPUS = 4
 _NODES_CONFIG = ("CONFIG_NUMA=y", "CONFIG_X86_64_ACPI_NUMA=y")
 """Kernel configuration for several NUMA nodes."""
 
@@ -80,12 +81,26 @@ def guest_shape(request: RunRequest, memory_mib: int) -> GuestShape:
     """Returns the requested guest shape.
 
     The default in icount is one CPU, as more make values less exact. In walltime each virtual CPU is pinned
-    to its own core, from the last core down, because interrupts prefer the first cores.
+    to its own core, from the last core down, because interrupts prefer the first cores. A rehearsal gets no
+    more than can be pinned, because its host is any machine.
     """
     mode = request.mode
-    cpus = request.cpus or (1 if mode == "icount" else 4)
+    cpus = request.cpus or (1 if mode == "icount" else _walltime_cpus(request))
     pin = request.pin or _choose_cores(mode, cpus)
-    return GuestShape(mode=mode, cpus=cpus, memory_mib=memory_mib, pin=pin, root=request.guest_root)
+    return GuestShape(
+        mode=mode,
+        cpus=cpus,
+        memory_mib=memory_mib,
+        pin=pin,
+        root=request.guest_root,
+        accel=request.accel,
+    )
+
+
+def _walltime_cpus(request: RunRequest) -> int:
+    if not request.is_rehearsal:
+        return _WALLTIME_CPUS
+    return max(1, min(_WALLTIME_CPUS, len(request.pin) or len(primary_threads()) - 1))
 
 
 def _choose_cores(mode: Mode, cpus: int) -> tuple[int, ...]:

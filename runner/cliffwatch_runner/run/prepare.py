@@ -57,7 +57,7 @@ def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | 
     progress.end(" .. ".join(arm.short for arm in planned.subjects))
     if planned.mode != "walltime":
         return planned
-    amiss = examine_host(planned.request.cache)
+    amiss = examine_host(planned.request)
     if isinstance(amiss, Failure):
         return (amiss,)
     for line in cost_lines(amiss, planned):

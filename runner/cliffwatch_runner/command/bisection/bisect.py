@@ -20,7 +20,7 @@ from cliffwatch_runner.command.bisection.options import (
 )
 from cliffwatch_runner.command.bisection.report import text_report
 from cliffwatch_runner.command.failures import host_failure, print_failures
-from cliffwatch_runner.command.options.measuring import BOTH, AskedMode, mode_option
+from cliffwatch_runner.command.options.measuring import BOTH, AskedMode, accel_option, mode_option
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.run.bisection.asked import BisectionRequest, question_of, run_bisection
@@ -36,6 +36,7 @@ from cliffwatch_runner.source.tree import is_url
 @click.option("--good", required=True, metavar="REV", help="Commit without the change.")
 @click.option("--bad", required=True, metavar="REV", help="Later commit that shows the change.")
 @mode_option("Mode of measuring; both: icount, then walltime if icount does not show the change.", both=True)
+@accel_option
 @click.option(
     "--boots",
     type=click.IntRange(1, MOST_ASKED_BOOTS),

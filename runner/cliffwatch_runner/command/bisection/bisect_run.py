@@ -23,7 +23,7 @@ from cliffwatch_runner.command.bisection.options import (
     resolve_auto_suites,
 )
 from cliffwatch_runner.command.failures import host_failure
-from cliffwatch_runner.command.options.measuring import mode_option
+from cliffwatch_runner.command.options.measuring import accel_option, mode_option
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.bisection.step import JudgedCommit, Step, judge_failures, judge_run
@@ -40,6 +40,7 @@ from cliffwatch_runner.source.named_repository import read_repository
     help="Commit without the change: each commit is compared with it.",
 )
 @mode_option()
+@accel_option
 @click.option(
     "--boots",
     type=click.IntRange(1, MOST_ASKED_BOOTS),

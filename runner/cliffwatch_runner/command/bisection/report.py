@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cliffwatch.comparing.validity import host_warning
+from cliffwatch.comparing.validity import host_warning, rehearsal_warning
 from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import visible
@@ -25,6 +25,7 @@ def text_report(document: BisectionDocument) -> str:
     where = f"{document.mode}, {document.platform}" if document.platform else document.mode
     skipped = f", {count_noun(len(document.skipped), 'commit')} skipped" if document.skipped else ""
     lines = [
+        *rehearsal_warning(document.platform),
         *host_warning(document.host_faults),
         f"{document.sought} between good {_commit_line(good)}",
         f"{'':{len(document.sought)}}     and bad  {_commit_line(bad)}",

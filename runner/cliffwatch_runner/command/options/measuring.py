@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import rich_click as click
 
-from cliffwatch.samples import DEFAULT_MODE, DEFAULT_PROFILE, MODES, PROFILES, Mode
+from cliffwatch.samples import ACCELS, DEFAULT_ACCEL, DEFAULT_MODE, DEFAULT_PROFILE, MODES, PROFILES, Mode
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.plan.request import RunRequest
@@ -23,6 +23,16 @@ def mode_option(about: str = "Mode of measuring.", *, both: bool = False) -> Cal
     """Adds `--mode`. The command gets `mode`, an `AskedMode` if `both`."""
     choices = click.Choice([*MODES, *((BOTH,) if both else ())])
     return click.option("--mode", type=choices, default=DEFAULT_MODE, show_default=True, help=about)
+
+
+accel_option = click.option(
+    "--accel",
+    type=click.Choice(ACCELS),
+    default=DEFAULT_ACCEL,
+    show_default=True,
+    help="What runs the guests of walltime. tcg: QEMU's emulator, without KVM: a rehearsal, whose times are "
+    "not those of hardware.",
+)
 
 
 def modes_option(about: str) -> Callable[[F], F]:

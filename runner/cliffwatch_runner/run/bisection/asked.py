@@ -52,7 +52,7 @@ def question_of(
 ) -> str:
     """Returns a digest of everything that decides what is measured and how it is judged."""
     asked = [request.suites, request.cases, request.profile, *modes, request.boots, request.notable]
-    content = [str(repository), history.good, history.bad, sought, *asked]
+    content = [str(repository), history.good, history.bad, sought, request.accel, *asked]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from cliffwatch.failure import Failure, kernel_failed
 from cliffwatch.formats.comparison import ComparisonRow
@@ -106,13 +106,13 @@ def bisect(order: Order, progress: Progress, stop: threading.Event) -> Bisected 
     If there are several modes, a host that cannot run walltime is refused before the first. Raises OSError as
     runs do.
     """
-    host = examine_host(order.request.cache) if order.modes[1:] else ()
+    host = examine_host(order.request) if order.modes[1:] else ()
     if isinstance(host, Failure):
         return Halted((host,))
     tried: dict[Mode, Rows] = {}
     ended: Bisected | Halted = Halted()
     for mode in order.modes:
-        request = replace(order.request, mode=mode)
+        request = order.request.one_of_modes(mode) if order.modes[1:] else order.request
         runs = PairRuns(request, order.history.good, order.record, progress, stop)
         ended = _Bisection(order, runs, mode).carried_out()
         if isinstance(ended, Halted):

@@ -37,10 +37,10 @@ class FinishedModes:
 def requests_of_modes(request: RunRequest) -> dict[Mode, RunRequest]:
     """Returns the request of each mode, before any result is known.
 
-    Boots, platform and host CPUs that the user named apply to walltime only.
+    Boots, platform, host CPUs and accelerator that the user named apply to walltime only.
     """
-    icount = replace(request, mode="icount", boots=None, platform=None, pin=(), reuse=True)
-    walltime = replace(request, mode="walltime")
+    counted, walltime = request.one_of_modes("icount"), request.one_of_modes("walltime")
+    icount = replace(counted, boots=None, platform=None, pin=(), reuse=True)
     if request.out is not None:
         icount = replace(icount, out=request.out / "icount")
         walltime = replace(walltime, out=request.out / "walltime")
@@ -54,7 +54,7 @@ def run_both(
 
     Refuses a host without KVM before building anything. Raises what `run` raises.
     """
-    host = examine_host(request.cache)
+    host = examine_host(request)
     if isinstance(host, Failure):
         return (host,)
     requests = requests_of_modes(request)

@@ -1,29 +1,35 @@
 """Examines the host before a walltime run and explains what its faults cost."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
+from cliffwatch.comparing.validity import rehearsal_warning
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.facts import gather_facts
 from cliffwatch_runner.doctor.walltime import walltime_checks
+from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.text import cost_text
 
 _LONGEST_FINDING = 200
 
 
-def examine_host(cache: Path) -> tuple[Check, ...] | Failure:
-    """Returns the doctor's checks for walltime that warn or fail. Fails if KVM does not run a guest."""
-    facts = gather_facts(cache)
-    if not facts.kvm.usable:
+def examine_host(request: RunRequest) -> tuple[Check, ...] | Failure:
+    """Returns the doctor's checks for walltime that warn or fail.
+
+    Fails if KVM does not run a guest, unless it is a rehearsal, which needs none.
+    """
+    facts = gather_facts(request.cache)
+    if not facts.kvm.usable and not request.is_rehearsal:
         return host_failed(
             "walltime needs KVM, and KVM does not run a guest here",
-            "see `cliffwatch doctor --mode walltime`, or use --mode icount",
+            "see `cliffwatch doctor --mode walltime`, or use --mode icount; --accel tcg rehearses walltime "
+            "without KVM, and what it measures is no time of hardware",
             facts.kvm.reason,
         )
-    return tuple(check for check in walltime_checks(facts) if check.status in ("warn", "fail"))
+    needed = (check for check in walltime_checks(facts) if not (request.is_rehearsal and check.name == "kvm"))
+    return tuple(check for check in needed if check.status in ("warn", "fail"))
 
 
 def host_faults(amiss: Sequence[Check]) -> tuple[str, ...]:
@@ -43,6 +49,7 @@ def cost_lines(amiss: Sequence[Check], planned: PlannedRun) -> Iterator[str]:
         else ""
     )
     yield f"walltime: {boots}{more}; {cost_text(planned)}"
+    yield from rehearsal_warning(planned.platform)
     if not amiss:
         return
     if host_faults(amiss):

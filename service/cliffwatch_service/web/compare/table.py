@@ -7,7 +7,7 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.comparing.ordering import CHANGED, GROUPS, sort_rows
-from cliffwatch.reports.context import MODE_LIMITATIONS
+from cliffwatch.reports.context import limitation
 from cliffwatch.reports.several.across import Across, across, describe_targets
 from cliffwatch_service.compare.answering import answer_sentences, are_in_turns
 from cliffwatch_service.compare.filters import Filters
@@ -89,7 +89,7 @@ def build_page(answers: Sequence[Answer], rows: Sequence[Rows], filters: Filters
         failed_alike=answer.is_failure,
         largest=largest_change(every, columns),
         strips=change_strips(shown, columns, scale),
-        sights=tuple(dict.fromkeys(MODE_LIMITATIONS[target.mode] for target in targets)),
+        sights=tuple(dict.fromkeys(limitation(target.mode, target.platform) for target in targets)),
         columns=columns,
         scale=scale,
         sections=tuple(

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from psycopg import Connection
 
-from cliffwatch.comparing.validity import host_warning
+from cliffwatch.comparing.validity import host_warning, rehearsal_warning
 from cliffwatch.formats.run_record import PlannedCaseRecord, RunRecord
 from cliffwatch.formats.values import MOST_BOOTS, OutcomeRecord
 from cliffwatch.parsers.splats import find_splats
@@ -95,7 +95,7 @@ def show_run(run: RunId, request: Request, service: ServiceHere, visitor: Reader
         run=row,
         record=record,
         arms=[(arm, None if arm.revision_id is None else revisions.get(arm.revision_id)) for arm in arms],
-        warnings=host_warning(record.host_faults),
+        warnings=(*rehearsal_warning(record.platform), *host_warning(record.host_faults)),
         failures=[(arm.name, arm.failure) for arm in record.arms if arm.failure is not None],
         boots=stored_boots,
         documents=documents,
