@@ -13,6 +13,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch_runner.build.toolchain import ToolChoice
 from cliffwatch_runner.host import programs
+from cliffwatch_runner.plan import shapes
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run import build, measure
 from cliffwatch_runner.run import run as running
@@ -48,6 +49,8 @@ def play_guests(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(measure, "guest_programs", lambda: (FAKEVNG,))
     # Space and the free memory of this machine are no matter of a toy kernel.
     patched.setattr(build, "_NEEDED_BYTES", 0)
+    # A shell has no thread for each CPU of a guest, so nothing is pinned.
+    patched.setattr(shapes, "primary_threads", frozenset)
     assert programs.find_udev() is not None, "install udev: make packages"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from cliffwatch.samples import DEFAULT_ACCEL, Accel, Mode
 from cliffwatch_runner.build.kernel import INITRAMFS
 from cliffwatch_runner.guest.counting.plugin import Counting
+from cliffwatch_runner.guest.pinning import NAME_THREADS
 from cliffwatch_runner.guest.qemu_clock import SOCKET
 from cliffwatch_runner.sandbox.sandbox import HOME, Mount, Sandbox
 
@@ -177,7 +178,6 @@ def vng_argv(
     argv += ["--disable-microvm", "--force-9p", "--verbose"]
     argv += ["--disable-kvm"] if shape.is_emulated else []
     argv += ["--cpus", _processors(shape), "--memory", f"{shape.memory_mib}M", "--user", "root"]
-    argv += ["--pin", ",".join(map(str, shape.pin))] if shape.pin else []
     argv += ["--root", str(root)] if root is not None else []
     argv += ["--rodir", f"{GUEST_INPUT}={folders.input}", "--rwdir", f"{GUEST_RESULTS}={folders.results}"]
     argv += ["--append", " ".join((*_kernel_arguments(shape), *arguments))]
@@ -186,6 +186,7 @@ def vng_argv(
     options += (
         [folders.counting.option(folders.input, folders.monitor)] if folders.counting is not None else []
     )
+    options += [NAME_THREADS] if shape.pin else []
     options += _nodes(shape)
     options += [f"-initrd {folders.kernel / INITRAMFS}"] if initramfs else []
     # In one word with `=`, because vng would take a separate value that begins with a dash for an option.

@@ -21,6 +21,7 @@ from cliffwatch_runner.guest.counting.name_watch import NameSources, NameWatch
 from cliffwatch_runner.guest.counting.plugin import Counting
 from cliffwatch_runner.guest.counting.user_objects import HEADER_BYTES, UserObjects
 from cliffwatch_runner.guest.files import find_exceeded_limit, take_guest_files
+from cliffwatch_runner.guest.pinning import Pinning
 from cliffwatch_runner.guest.profiling.recording import PROFILE_KINDS, Recording, end_counters
 from cliffwatch_runner.guest.programs import GuestPrograms
 from cliffwatch_runner.guest.progress import EmulatorMeter, Meter, WallMeter
@@ -133,7 +134,8 @@ def boot_guest(
         folders = GuestFolders(
             kernel=order.arm.kernel, input=given, results=written, monitor=monitor, counting=counting
         )
-        watch = GuestWatch(written, order.limits, _case_listener(order, on_case), should_stop)
+        pinning = Pinning(order.shape.pin)
+        watch = GuestWatch(written, order.limits, _case_listener(order, on_case, pinning), should_stop)
         console = folder / "console"
         with (
             closing(_names(order, monitor, written)) as names,
@@ -144,10 +146,15 @@ def boot_guest(
 
             def begin(process_id: int) -> None:
                 metering.begin(process_id)
+                pinning.begin(process_id)
                 guard.begin(process_id)
                 names.begin()
                 if order.recording is not None:
                     order.recording.host.begin(process_id)
+
+            def must_end() -> bool:
+                pinning.look()
+                return watch.should_stop() or guard.should_stop()
 
             ended = process.run(
                 guard.argv(order.argv(folders, order.arm.arguments)),
@@ -156,7 +163,7 @@ def boot_guest(
                 log=process.Log(console, LARGEST_CONSOLE_BYTES),
                 on_start=begin,
                 on_output=watch.heard,
-                should_stop=lambda: watch.should_stop() or guard.should_stop(),
+                should_stop=must_end,
             )
             limit = guard.failure("the emulator")
         if counting is not None:
@@ -205,13 +212,13 @@ def guest_file_names(cases: Sequence[GuestCase], *, recorded: bool = False) -> t
     return (*_FILES, *(f"cases/{case.name}.{kind}" for case in cases for kind in kinds))
 
 
-def _case_listener(order: BootOrder, on_case: Callable[[str], None]) -> Callable[[str], None]:
-    recording = order.recording
-    if recording is None:
-        return on_case
-
+def _case_listener(
+    order: BootOrder, on_case: Callable[[str], None], pinning: Pinning
+) -> Callable[[str], None]:
     def begins(name: str) -> None:
-        recording.host.case_begins(name)
+        pinning.finish()
+        if order.recording is not None:
+            order.recording.host.case_begins(name)
         on_case(name)
 
     return begins
