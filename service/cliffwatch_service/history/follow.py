@@ -14,6 +14,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.setup import Setup
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
+from cliffwatch.samples import is_rehearsal
 from cliffwatch.trees.addresses import refuse_branch
 from cliffwatch_service.history.backlog import add_to_backlog, take_from_backlog
 from cliffwatch_service.history.git import branch_head, fetch_commits, first_parents, tags_of
@@ -77,6 +78,7 @@ def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, 
             "a history needs the same cases of every commit, and `auto` chooses by each change: name suites,"
             " or `all`",
         )
+    _refuse_rehearsals(entry)
     refuse_anchor(entry)
     tree = trees.keep_tree(connection, entry.tree, now)
     number = follows.keep_follow(connection, trees.keep_branch(connection, tree, entry.branch), entry)
@@ -85,6 +87,17 @@ def follow_branch(connection: Connection[Any], entry: FollowFacts, *, who: str, 
         detail["anchor"] = entry.anchor
     tokens.write_audit(connection, who=who, action="follow", what=str(number), detail=detail, now=now)
     return number
+
+
+def _refuse_rehearsals(entry: FollowFacts) -> None:
+    rehearsals = [platform for platform, _ in entry.targets if is_rehearsal(platform)]
+    if rehearsals:
+        raise Refusal(
+            422,
+            "no history",
+            f"{', '.join(rehearsals)} is for rehearsals, which make no history:"
+            " name a target of hardware, or emulated-x86-64:icount",
+        )
 
 
 def unfollow(connection: Connection[Any], number: int, *, who: str, now: datetime) -> None:

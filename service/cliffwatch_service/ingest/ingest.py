@@ -85,7 +85,7 @@ def put_run(
     fresh = replace(
         handmade,
         lease_id=None if lease is None else lease.id,
-        of_history=of_history or is_of_history(lease),
+        of_history=of_history or is_of_history(lease, handmade.platform),
     )
     run_id = runs.insert_run(connection, fresh, now)
     if run_id is None:
@@ -190,7 +190,7 @@ def _update_run(
         refuse_another_record(stored.digest, before, upload.record)
         shorter = len(upload.record.plan.boots) < len(before.plan.boots)
     if lease is not None and stored.lease_id is None:
-        runs.set_lease(connection, stored.id, lease.id, of_history=is_of_history(lease))
+        runs.set_lease(connection, stored.id, lease.id, of_history=is_of_history(lease, stored.platform))
     if lease is not None:
         _attach(connection, lease, stored.id)
     if digest == stored.record_digest or _ORDER[status] < _ORDER[stored.status] or shorter:

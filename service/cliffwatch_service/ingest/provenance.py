@@ -14,7 +14,7 @@ from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.setup import Setup, build_anchored_arms
 from cliffwatch.formats.uploads import RunUpload
 from cliffwatch.formats.work import Trust
-from cliffwatch.samples import ANCHOR, CONTROL, select_compared_arms
+from cliffwatch.samples import ANCHOR, CONTROL, is_rehearsal, select_compared_arms
 from cliffwatch_service.access.authorisation import refuse_foreign_lease
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.refusal import Refusal, not_found
@@ -126,5 +126,6 @@ def _arms(record: RunRecord, job: JobRow) -> dict[str, tuple[str | None, str | N
     }
 
 
-def is_of_history(lease: LeaseRow | None) -> bool:
-    return lease is not None and lease.enrolled and lease.trust == "followed"
+def is_of_history(lease: LeaseRow | None, platform: str) -> bool:
+    """True if a run makes points of history. A rehearsal never does: it is no measurement of hardware."""
+    return lease is not None and lease.enrolled and lease.trust == "followed" and not is_rehearsal(platform)
