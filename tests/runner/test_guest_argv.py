@@ -89,6 +89,15 @@ def test_a_rehearsal_emulates_the_processor_in_real_time_and_names_the_threads_t
     assert "--clear-groups" in view(REHEARSAL, ROOTS)
 
 
+def test_linux_does_not_take_the_busy_host_of_a_rehearsal_for_broken_clocks() -> None:
+    def appended(shape: GuestShape) -> set[str]:
+        argv = call(shape)
+        return set(argv[argv.index("--append") + 1].split())
+
+    assert appended(REHEARSAL) - appended(WALLTIME) == {"no_timer_check", "tsc=reliable"}
+    assert appended(ICOUNT) == appended(WALLTIME)
+
+
 def test_the_record_of_a_guest_says_what_ran_it() -> None:
     accelerators = [shape.record()["accelerator"] for shape in (ICOUNT, WALLTIME, REHEARSAL)]
 
