@@ -44,6 +44,11 @@ def is_rehearsal(platform: str | None) -> bool:
     return platform is not None and platform.startswith(REHEARSAL_PREFIX)
 
 
+def accel_of(platform: str) -> Accel:
+    """What runs the guests of a job on this platform."""
+    return "tcg" if is_rehearsal(platform) else DEFAULT_ACCEL
+
+
 BootsWord = Literal["auto", "staged", "careful"]
 """How many boots each arm gets, if nobody gives a number."""
 

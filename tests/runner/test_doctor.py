@@ -237,6 +237,31 @@ def test_the_verdict_counts_what_is_in_the_way_of_each_mode(good: HostFacts) -> 
     assert {check.status for check in for_mode(no_kvm, "icount") if check.group == "walltime"} == {"skip"}
 
 
+def test_a_rehearsal_needs_no_kvm_and_shows_what_it_lacks_without_failing(
+    good: HostFacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking = replace(good, kvm=KvmProbe(usable=False, reason="none"), may_hold_latency=False)
+    monkeypatch.setattr(command, "gather_facts", lambda _: lacking)
+    words = ["--mode", "walltime", "--accel", "tcg", "--format", "json"]
+    result = CliRunner().invoke(command.doctor, words)
+    document = json.loads(result.stdout)
+    status = {check["name"]: check["status"] for check in document["checks"]}
+
+    assert result.exit_code == 0
+    assert document["verdict"].startswith("This host is fit for rehearsals of walltime;")
+    assert (status["kvm"], status["c-states"]) == ("skip", "warn")
+
+
+def test_a_rehearsal_of_icount_is_refused_before_the_host_is_examined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command, "gather_facts", lambda _: pytest.fail("the host was examined"))
+    result = CliRunner().invoke(command.doctor, ["--accel", "tcg"])
+
+    assert result.exit_code == 2
+    assert "rehearse with --mode walltime --accel tcg" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "kvm", "exit_code"),
     [([], True, 0), ([], False, 0), (["--mode", "walltime"], False, 4), (["--mode", "icount"], True, 0)],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from made_documents import made_work
 from test_modes import SMT, host_with, measured, run
 from toy import change
 
@@ -17,6 +18,9 @@ from cliffwatch.samples import CONTROL
 from cliffwatch_runner.command.options.measuring import make_request
 from cliffwatch_runner.host.kvm_probe import KvmProbe
 from cliffwatch_runner.plan import shapes
+from cliffwatch_runner.worker.builder.messages import BuilderJob
+from cliffwatch_runner.worker.host import WorkerHost
+from cliffwatch_runner.worker.running import run_argv
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -59,8 +63,8 @@ def test_without_kvm_walltime_stays_refused_and_the_refusal_names_the_rehearsal(
     [
         (("--accel", "tcg"), "leave out --accel to count instructions"),
         (("--mode", "icount", "--accel", "tcg"), "or rehearse with --mode walltime --accel tcg"),
-        (("--mode", "walltime", "--platform", "rehearsal-x86-64"), "this run is none"),
-        (("--platform", "rehearsal-x86-64"), "this run is none"),
+        (("--mode", "walltime", "--platform", "rehearsal-x86-64"), "is for rehearsals, and this is none"),
+        (("--platform", "rehearsal-x86-64"), "is for rehearsals, and this is none"),
         (
             ("--mode", "walltime", "--accel", "tcg", "--platform", "amd-rome"),
             "emulated time under the name of a machine",
@@ -127,6 +131,57 @@ def test_every_report_says_once_what_it_is(repository: Path, monkeypatch: pytest
         text = CliRunner().invoke(main, words, catch_exceptions=False).stdout
         assert " ".join(text.split()).count(MARK) == 1, form
         assert "what users feel" not in text, form
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--platform", "rehearsal-x86-64", "--mode", "walltime"), "is for rehearsals, and this is none"),
+        (("--platform", "amd-rome", "--mode", "walltime", "--accel", "tcg"), "under the name of a machine"),
+        (
+            ("--platform", "rehearsal-x86-64", "--mode", "walltime", "--mode", "icount", "--accel", "tcg"),
+            "icount is emulated anyway",
+        ),
+    ],
+)
+def test_a_worker_rehearses_only_if_its_operator_says_so(words: tuple[str, ...], message: str) -> None:
+    ended = CliRunner().invoke(main, ["worker", "--url", "http://127.0.0.1:1", *words])
+
+    assert ended.exit_code == 2
+    assert message in ended.stderr
+
+
+def test_no_bench_host_is_installed_for_rehearsals(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret-of-a-host\n")
+    token.chmod(0o600)
+    words = ["host", "install", "--url", "http://127.0.0.1:1", "--platform", "rehearsal-x86-64"]
+    ended = CliRunner().invoke(
+        main, [*words, "--mode", "walltime", "--token-file", str(token), "--root", str(tmp_path)]
+    )
+
+    assert ended.exit_code == 2
+    assert "start `cliffwatch worker --mode walltime --accel tcg` by hand" in ended.stderr
+
+
+@pytest.mark.parametrize(("platform", "accel"), [("rehearsal-x86-64", "tcg"), ("amd-rome", "kvm")])
+def test_a_job_is_rehearsed_where_its_platform_says_so(platform: str, accel: str, tmp_path: Path) -> None:
+    host = WorkerHost(
+        name="laptop", platform=platform, modes=("walltime",), cache=tmp_path, command=("cliffwatch",), env={}
+    )
+    offer = made_work(platform=platform, mode="walltime")
+    job = BuilderJob(
+        name="job",
+        tree="tree",
+        measured=(),
+        profile="smoke",
+        mode="walltime",
+        platform=platform,
+        boots="1",
+        seed="1",
+    )
+    for argv in (run_argv(host, offer, tmp_path, ()), job.argv("results", "cache", "outside")):
+        assert argv[argv.index("--accel") + 1] == accel
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed
 from cliffwatch.pull_request.policy import Boots, Target
+from cliffwatch.samples import accel_of, is_rehearsal
 from cliffwatch.stats.stages import Stages
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
@@ -46,7 +47,8 @@ def measure_target(
     plan: JobPlan, target: Target, place: Place, progress: Progress, stop: threading.Event
 ) -> FinishedRun | tuple[Failure, ...]:
     """Measures as `cliffwatch run` does, only in the target's mode. Raises the errors of `run`."""
-    unfit = unfit_for_walltime(place.cache) if target.mode == "walltime" else None
+    on_hardware = target.mode == "walltime" and not is_rehearsal(target.platform)
+    unfit = unfit_for_walltime(place.cache) if on_hardware else None
     if unfit is not None:
         return (unfit,)
     if plan.library is None:
@@ -119,6 +121,7 @@ def _request(plan: JobPlan, target: Target, place: Place) -> RunRequest:
         profile=plan.profile,
         mode=target.mode,
         platform=target.platform,
+        accel=accel_of(target.platform),
         boots=_boots(plan.boots),
         seed=1,
         bench_from=plan.bench_from,

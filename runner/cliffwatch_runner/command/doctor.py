@@ -14,15 +14,16 @@ from rich.text import Text
 from cliffwatch.command import terminal
 from cliffwatch.command.terminal import Form, form_option
 from cliffwatch.failure import Exit, Failure
-from cliffwatch.samples import Mode
+from cliffwatch.samples import DEFAULT_ACCEL, Accel, Mode
 from cliffwatch_runner.command.options.cache import cache_option
-from cliffwatch_runner.command.options.measuring import mode_option
+from cliffwatch_runner.command.options.measuring import accel_option, mode_option
 from cliffwatch_runner.doctor.check import Check, Group, Status
-from cliffwatch_runner.doctor.examination import checks, for_mode, to_fix, verdict
+from cliffwatch_runner.doctor.examination import for_mode, needed_checks, to_fix, verdict
 from cliffwatch_runner.doctor.facts import gather_facts
 from cliffwatch_runner.host.journal import JOURNAL, restore_from_journal
 from cliffwatch_runner.host.lock import host_lock, lock_path, lock_state
 from cliffwatch_runner.host.tuning_helper import write_helper
+from cliffwatch_runner.plan.arguments import accel_problem
 
 _SYMBOLS: dict[Status, tuple[str, str]] = {
     "ok": ("✓", "green"),
@@ -39,6 +40,7 @@ _TITLES: dict[Group, str] = {
 
 @click.command()
 @mode_option("Mode of the runs to check for.")
+@accel_option
 @cache_option("Folder of kernels and build output; default: ~/.cache/cliffwatch.")
 @form_option("Format of the checks.")
 @click.option(
@@ -58,13 +60,22 @@ _TITLES: dict[Group, str] = {
     help="Skip all checks while a run uses this host, because the checks take CPU time.",
 )
 def doctor(
-    mode: Mode, cache: Path, form: Form, restore: bool, tuning_helper: Path | None, unless_measuring: bool
+    mode: Mode,
+    accel: Accel,
+    cache: Path,
+    form: Form,
+    restore: bool,
+    tuning_helper: Path | None,
+    unless_measuring: bool,
 ) -> None:
     """Check item by item whether this host is fit for runs, and show how to fix what is not.
 
     Exits with 0 if the host is fit for the mode, else with 4. docs/host.md explains every item.
     """
     console = terminal.console()
+    wrong = next(accel_problem(accel, mode, None), None)
+    if wrong is not None:
+        sys.exit(terminal.echo_failure(wrong))
     if tuning_helper is not None:
         write_helper(tuning_helper)
         console.print(Text(f"Wrote {tuning_helper}; docs/host.md says how root installs it."), soft_wrap=True)
@@ -76,15 +87,15 @@ def doctor(
         console.print(Text(f"Nothing was checked: this host is in use by {names}"), soft_wrap=True)
         sys.exit(Exit.DONE)
     facts = gather_facts(cache)
-    results = tuple(checks(facts))
+    results = needed_checks(facts, accel)
     if form == "json":
-        click.echo(as_document(results, mode))
+        click.echo(as_document(results, mode, accel))
     else:
-        show(console, results, mode)
+        show(console, results, mode, accel)
     sys.exit(Exit.HOST_FAILED if to_fix(results, mode) else Exit.DONE)
 
 
-def as_document(results: Sequence[Check], mode: Mode) -> str:
+def as_document(results: Sequence[Check], mode: Mode, accel: Accel = DEFAULT_ACCEL) -> str:
     """Returns the checks as JSON.
 
     `{mode, fit, verdict, to_fix: {icount, walltime}, checks: [{name, group, status, finding, why, fixes[]}]}`
@@ -92,14 +103,14 @@ def as_document(results: Sequence[Check], mode: Mode) -> str:
     document = {
         "mode": mode,
         "fit": to_fix(results, mode) == 0,
-        "verdict": verdict(results, mode),
+        "verdict": verdict(results, mode, accel),
         "to_fix": {"icount": to_fix(results, "icount"), "walltime": to_fix(results, "walltime")},
         "checks": [check.document() for check in for_mode(results, mode)],
     }
     return json.dumps(document, indent=2)
 
 
-def show(console: Console, results: Sequence[Check], mode: Mode) -> None:
+def show(console: Console, results: Sequence[Check], mode: Mode, accel: Accel = DEFAULT_ACCEL) -> None:
     """Prints a line per item. For each bad item, adds why it matters and how to fix it.
 
     Lines are not wrapped, so that commands can be copied.
@@ -110,7 +121,7 @@ def show(console: Console, results: Sequence[Check], mode: Mode) -> None:
         for check in members:
             _show_check(console, check, width)
         console.print()
-    console.print(Text(verdict(results, mode), style="bold"), soft_wrap=True)
+    console.print(Text(verdict(results, mode, accel), style="bold"), soft_wrap=True)
 
 
 def _show_check(console: Console, check: Check, width: int) -> None:

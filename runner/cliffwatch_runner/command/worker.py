@@ -16,14 +16,14 @@ from cliffwatch.command.secret import read_token, shut_memory
 from cliffwatch.command.terminal import echo_failure, say
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.values import FreeJson
-from cliffwatch.samples import Mode
+from cliffwatch.samples import DEFAULT_ACCEL, Accel, Mode
 from cliffwatch_runner.command.options.cache import cache_option
-from cliffwatch_runner.command.options.measuring import modes_option
+from cliffwatch_runner.command.options.measuring import accel_option, modes_option
 from cliffwatch_runner.command.options.values import hours_option
 from cliffwatch_runner.doctor.check import Check
-from cliffwatch_runner.doctor.examination import checks, for_mode, verdict
+from cliffwatch_runner.doctor.examination import for_mode, needed_checks, verdict
 from cliffwatch_runner.doctor.facts import gather_facts
-from cliffwatch_runner.plan.arguments import platform_problem
+from cliffwatch_runner.plan.arguments import target_problem
 from cliffwatch_runner.sandbox.isolation import choose_sandbox
 from cliffwatch_runner.sandbox.namespaces import bubblewrap_refusal
 from cliffwatch_runner.source.access import Trust
@@ -58,6 +58,7 @@ _DRAINING = b"draining: the job under way is the last one; once more to leave it
     "--name", default=socket.gethostname, help="Name of this host; default: the machine's hostname."
 )
 @modes_option("Mode of its jobs; may be repeated.")
+@accel_option
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -92,6 +93,7 @@ def worker(
     platform: str,
     name: str,
     modes: tuple[Mode, ...],
+    accel: Accel,
     token_file: Path | None,
     cache: Path,
     spool: Path | None,
@@ -106,7 +108,7 @@ def worker(
     After SIGTERM, the current job finishes and no other is taken. A second SIGTERM interrupts the job; the
     next start resumes it.
     """
-    wrong = next(platform_problem(platform), None)
+    wrong = next(target_problem(platform, modes, accel), None)
     if wrong is not None:
         raise SystemExit(echo_failure(wrong))
     shut_memory()
@@ -129,7 +131,7 @@ def worker(
     home = spool / "home"
     for folder in (cache, home):
         folder.mkdir(parents=True, exist_ok=True)
-    at_start = tuple(checks(gather_facts(cache)))
+    at_start = needed_checks(gather_facts(cache), accel)
     host = WorkerHost(
         name=name,
         platform=platform,
@@ -141,8 +143,8 @@ def worker(
         cpus=os.cpu_count(),
         builders=None if isinstance(builders, Failure) else builders,
         limits=JobLimits(seconds=hours * 3600),
-        about={"doctor": doctor_findings(at_start, "walltime" if "walltime" in modes else "icount")},
-        unfit=fitness_check(cache, at_start),
+        about={"doctor": doctor_findings(at_start, "walltime" if "walltime" in modes else "icount", accel)},
+        unfit=fitness_check(cache, at_start, accel),
     )
     drain, stop = _signals()
     client = Client(url, token)
@@ -177,11 +179,11 @@ def _check_isolation(build_images: tuple[str, ...]) -> Failure | None:
     return next((each for each in sandboxes if isinstance(each, Failure)), None)
 
 
-def doctor_findings(results: Sequence[Check], mode: Mode) -> FreeJson:
+def doctor_findings(results: Sequence[Check], mode: Mode, accel: Accel = DEFAULT_ACCEL) -> FreeJson:
     """Returns the doctor's verdict and the checks that warn or fail, for the service's hosts page."""
     bad = [check for check in for_mode(results, mode) if check.status in ("warn", "fail")]
     return {
-        "verdict": verdict(results, mode),
+        "verdict": verdict(results, mode, accel),
         "checks": [
             {
                 "name": check.name,

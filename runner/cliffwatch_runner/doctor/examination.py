@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from cliffwatch.samples import Mode
+from cliffwatch.samples import DEFAULT_ACCEL, Accel, Mode
 from cliffwatch_runner.doctor.boot import boot_checks
 from cliffwatch_runner.doctor.build import build_checks
 from cliffwatch_runner.doctor.check import Check, Group
@@ -23,6 +23,17 @@ def checks(facts: HostFacts) -> Iterator[Check]:
     yield from walltime_checks(facts)
 
 
+def needed_checks(facts: HostFacts, accel: Accel) -> tuple[Check, ...]:
+    """Returns every check. In a rehearsal no check of walltime fails a host, and KVM is not asked for."""
+    return tuple(_rehearsed(check) if accel == "tcg" else check for check in checks(facts))
+
+
+def _rehearsed(check: Check) -> Check:
+    if check.group != "walltime" or check.status != "fail":
+        return check
+    return replace(check, status="skip" if check.name == "kvm" else "warn")
+
+
 def for_mode(results: Sequence[Check], mode: Mode) -> tuple[Check, ...]:
     """Marks checks that `mode` does not need as `skip`: they are shown, but do not count."""
     return tuple(check if check.group in NEEDED[mode] else replace(check, status="skip") for check in results)
@@ -33,11 +44,12 @@ def to_fix(results: Sequence[Check], mode: Mode) -> int:
     return sum(check.status == "fail" and check.group in NEEDED[mode] for check in results)
 
 
-def verdict(results: Sequence[Check], mode: Mode) -> str:
+def verdict(results: Sequence[Check], mode: Mode, accel: Accel = DEFAULT_ACCEL) -> str:
     """Returns one sentence about the requested mode, with a clause about the other one."""
     other: Mode = "walltime" if mode == "icount" else "icount"
     here, there = to_fix(results, mode), to_fix(results, other)
-    fit = f"not fit for {mode} runs: {_things(here)} to fix" if here else f"fit for {mode} runs"
+    runs = f"rehearsals of {mode}" if accel == "tcg" else f"{mode} runs"
+    fit = f"not fit for {runs}: {_things(here)} to fix" if here else f"fit for {runs}"
     return f"This host is {fit}; for {other}: {_things(there)} to fix."
 
 

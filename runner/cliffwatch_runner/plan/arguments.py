@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import Catalogue
@@ -27,8 +27,9 @@ def check_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure,
     suites, fragments = collect_suites(request, catalogue), read_fragments((), request.fragments)
     first = (each for each in (suites, fragments) if isinstance(each, Failure))
     chosen = () if isinstance(suites, Failure) else suites
+    target = target_problem(request.platform, (request.mode,), request.accel)
     given = (*check_programs_input(request, chosen), *(check_modules(request.arms, chosen) if chosen else ()))
-    return (*first, *given, *_where(request), *_tools(request.tools))
+    return (*first, *given, *target, *_tools(request.tools))
 
 
 def platform_problem(name: str | None) -> Iterator[Failure]:
@@ -53,9 +54,11 @@ def platform_problem(name: str | None) -> Iterator[Failure]:
         )
 
 
-def _where(request: RunRequest) -> Iterator[Failure]:
-    yield from platform_problem(request.platform)
-    yield from accel_problem(request.accel, request.mode, request.platform)
+def target_problem(platform: str | None, modes: Iterable[Mode], accel: Accel) -> Iterator[Failure]:
+    """Yields the faults of where and how something is measured."""
+    yield from platform_problem(platform)
+    for mode in modes:
+        yield from accel_problem(accel, mode, platform)
 
 
 def accel_problem(accel: Accel, mode: Mode, platform: str | None) -> Iterator[Failure]:
@@ -75,7 +78,7 @@ def accel_problem(accel: Accel, mode: Mode, platform: str | None) -> Iterator[Fa
         )
     elif accel != "tcg" and is_rehearsal(platform):
         yield wrong_usage(
-            f"--platform: {platform!r} is the name of a rehearsal, and this run is none",
+            f"--platform: {platform!r} is for rehearsals, and this is none",
             "rehearse with --mode walltime --accel tcg, or give the platform another name",
         )
 

@@ -4,23 +4,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed
-from cliffwatch.samples import Mode
+from cliffwatch.samples import DEFAULT_ACCEL, Accel, Mode
 from cliffwatch_runner.doctor.check import Check
-from cliffwatch_runner.doctor.examination import NEEDED, checks
+from cliffwatch_runner.doctor.examination import NEEDED, needed_checks
 from cliffwatch_runner.doctor.facts import gather_facts
 
 Unfit = Callable[[Mode], Failure | None]
 """Returns why this host cannot do a job in a mode now; None if it can."""
 
 
-def fitness_check(cache: Path, at_start: Sequence[Check]) -> Unfit:
+def fitness_check(cache: Path, at_start: Sequence[Check], accel: Accel = DEFAULT_ACCEL) -> Unfit:
     """Checks for new failures only.
 
     Those at the start were shown to the operator, who chose to run anyway.
     """
 
     def unfit(mode: Mode) -> Failure | None:
-        return find_new_failures(at_start, tuple(checks(gather_facts(cache))), mode)
+        return find_new_failures(at_start, needed_checks(gather_facts(cache), accel), mode)
 
     return unfit
 

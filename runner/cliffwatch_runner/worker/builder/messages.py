@@ -10,6 +10,7 @@ from msgspec import Meta
 from cliffwatch.formats.reading import as_json, read_as
 from cliffwatch.formats.values import Part
 from cliffwatch.parsers.readings import Problem
+from cliffwatch.samples import accel_of
 
 VERSION: Final = 2
 SOCKET = "builder.sock"
@@ -42,7 +43,7 @@ class BuilderJob(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
             "run",
             *("--tree", self.tree),
             *self.measured,
-            *("--profile", self.profile, "--mode", self.mode),
+            *("--profile", self.profile, "--mode", self.mode, "--accel", accel_of(self.platform)),
             *("--platform", self.platform, "--boots", self.boots, "--seed", self.seed),
             *(
                 "--out",

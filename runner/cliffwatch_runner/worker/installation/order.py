@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.samples import is_rehearsal
 from cliffwatch_runner.plan.arguments import platform_problem
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
@@ -43,6 +44,11 @@ def check_order(order: InstallationOrder) -> Iterator[Failure]:
     """Yields everything that is wrong with the parameters, independent of the host."""
     yield from _wrong_url(order.url)
     yield from platform_problem(order.platform)
+    if is_rehearsal(order.platform):
+        yield wrong_usage(
+            f"--platform: {order.platform!r} is for rehearsals, which need no bench host",
+            "start `cliffwatch worker --mode walltime --accel tcg` by hand",
+        )
     if not _NAME.fullmatch(order.name):
         yield wrong_usage(
             f"--name: {order.name!a} is not a valid host name",
