@@ -32,7 +32,7 @@ from cliffwatch.comparing.verdicts.processors import warnings_of_processors
 from cliffwatch.comparing.verdicts.zeros import as_positive, judge_exact_without_ratio, judge_without_ratio
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.verdicts import Sweep
-from cliffwatch.samples import Arm, Boot, CaseKey, Mode
+from cliffwatch.samples import Arm, Boot, CaseKey, Mode, is_rehearsal
 from cliffwatch.stats.stages import Stages
 
 
@@ -90,6 +90,11 @@ class _Judged:
 
 
 def _check_alike(base: Arm, head: Arm) -> Failure | None:
+    if is_rehearsal(base.platform) != is_rehearsal(head.platform):
+        return wrong_usage(
+            "one side is a rehearsal and the other is not: time of an emulator says nothing about hardware",
+            "measure both sides in one run",
+        )
     for what, ours, theirs in (("modes", base.mode, head.mode), ("platforms", base.platform, head.platform)):
         if ours is not None and theirs is not None and ours != theirs:
             return wrong_usage(

@@ -19,7 +19,7 @@ from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
 from cliffwatch.comparing.verdicts.former_names import under_present_names
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.samples import CONTROL, Arm, Boot, select_compared_arms
+from cliffwatch.samples import CONTROL, Arm, Boot, is_rehearsal, select_compared_arms
 from cliffwatch.stats.stages import ADAPTIVE, Look, Stages
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
@@ -137,8 +137,11 @@ def _as_declared(sides: Sides) -> Sides:
 
 
 def _apply_varying(arm: Arm, sides: Sides) -> Arm:
-    """The mode keeps its value: different modes are never compared."""
-    platform = sides.base.platform if "platform" in sides.varying else arm.platform
+    """The mode keeps its value, and so does a rehearsal's platform beside one that is none: these are never
+    compared.
+    """
+    alike = is_rehearsal(arm.platform) == is_rehearsal(sides.base.platform)
+    platform = sides.base.platform if alike and "platform" in sides.varying else arm.platform
     return replace(arm, meant=arm.meant | sides.base.environment.keys(), platform=platform)
 
 

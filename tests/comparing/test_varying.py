@@ -178,3 +178,27 @@ def test_kernels_of_one_host_differ_in_their_kernel_alone() -> None:
 def test_modes_are_never_compared(tmp_path: Path) -> None:
     other = planted(tmp_path / "other", _set("mode", "walltime"))
     assert "different modes" in words(run(f"{RUN}:base", f"{other}:head", "--varying", "kernel,mode"))
+
+
+@pytest.mark.parametrize("platform", ["amd-rome", None])
+@pytest.mark.parametrize("varying", [(), ("--varying", "kernel,platform,guest.accelerator")])
+def test_a_rehearsal_is_never_compared_with_hardware(
+    tmp_path: Path, platform: str | None, varying: tuple[str, ...]
+) -> None:
+    """Nor with what may be hardware: a file that names no platform."""
+    lines = ["mode: walltime", *([f"platform: {platform}"] if platform else [])]
+    value = "BenchmarkLookup 1000 100 ns/op"
+    (tmp_path / "rehearsal.txt").write_text(f"mode: walltime\nplatform: rehearsal-x86-64\n{value}\n")
+    (tmp_path / "hardware.txt").write_text("\n".join([*lines, value, ""]))
+    for sides in (("rehearsal.txt", "hardware.txt"), ("hardware.txt", "rehearsal.txt")):
+        refused = run(*(tmp_path / side for side in sides), *varying)
+
+        assert refused.exit_code == 2, refused.output
+        assert "one side is a rehearsal and the other is not" in words(refused)
+
+
+def test_an_imported_rehearsal_keeps_its_warning(tmp_path: Path) -> None:
+    file = tmp_path / "rehearsal.txt"
+    file.write_text("mode: walltime\nplatform: rehearsal-x86-64\nBenchmarkLookup 1000 100 ns/op\n")
+
+    assert words(run(file, file)).count("This is a rehearsal: QEMU emulated the processor") == 1
