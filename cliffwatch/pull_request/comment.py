@@ -10,7 +10,7 @@ from cliffwatch.counting import count_noun
 from cliffwatch.pull_request import folds
 from cliffwatch.pull_request.changed_curves import changed_curves
 from cliffwatch.pull_request.marker import Marker
-from cliffwatch.pull_request.news import News, names_of, news_of
+from cliffwatch.pull_request.news import News, names_of, news_of, without_rehearsals
 from cliffwatch.pull_request.state import (
     Cancelled,
     Failed,
@@ -86,7 +86,7 @@ def sticky_comment(state: PullRequestState) -> str:
 
 def regression_comment(state: PullRequestState) -> str | None:
     """Writes the notification on regressions confirmed by fresh boots, one per head; None without any."""
-    news = news_of(state)
+    news = news_of(without_rehearsals(state))
     rows = sorted(news.confirmed(), key=lambda row: -row.size)
     if not rows:
         return None
@@ -121,7 +121,7 @@ def check_run(state: PullRequestState, *, fail_on: FailOn = "never") -> CheckRun
     news = news_of(state)
     status, conclusion = _status(state), None
     if status == "completed":
-        conclusion = _conclusion(state, news, fail_on)
+        conclusion = _conclusion(state, news_of(without_rehearsals(state)), fail_on)
     url = next((link.url for link in state.links if _URL.fullmatch(link.url)), None)
     title = verdict(state, news)
     return CheckRun(

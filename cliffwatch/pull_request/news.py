@@ -1,7 +1,7 @@
 """Selects the rows that a pull request shows, from the comparisons of all targets."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cliffwatch.comparing.comparison import TROUBLED, ComparisonSet
 from cliffwatch.comparing.ordering import CHANGED, ORDER
@@ -10,7 +10,7 @@ from cliffwatch.reports.answer import Answer, Circumstances, answer_across, caus
 from cliffwatch.reports.json_report import comparison_row
 from cliffwatch.reports.markdown import mark
 from cliffwatch.reports.several.across import Across, Target, across, name_targets
-from cliffwatch.samples import CaseKey
+from cliffwatch.samples import CaseKey, is_rehearsal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +108,12 @@ def news_of(state: PullRequestState) -> News:
         measured=tuple(each for _, each in measured),
         rows=tuple(across(rows)),
     )
+
+
+def without_rehearsals(state: PullRequestState) -> PullRequestState:
+    """Removes the targets whose times are an emulator's. They are shown, notify nobody, and fail no check."""
+    targets = tuple(each for each in state.targets if not is_rehearsal(each.platform))
+    return replace(state, targets=targets)
 
 
 def names_of(targets: Sequence[TargetState]) -> list[str]:

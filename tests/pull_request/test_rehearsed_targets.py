@@ -1,0 +1,45 @@
+"""What a pull request says of a target that was rehearsed: its rows with a warning, and no alarm."""
+
+from dataclasses import replace
+
+from states import measured, regressed, state
+
+from cliffwatch.comparing.validity import rehearsal_warning
+from cliffwatch.pull_request.comment import check_run, regression_comment, sticky_comment
+from cliffwatch.pull_request.state import PullRequestState
+
+REHEARSAL = "rehearsal-x86-64"
+(MARK,) = rehearsal_warning(REHEARSAL)
+
+
+def on(*platforms: str) -> PullRequestState:
+    """The same regression on each, confirmed by fresh boots."""
+    progresses = []
+    for platform in platforms:
+        of_run = measured(*regressed(platform=platform))
+        warnings = rehearsal_warning(platform)
+        compared = replace(of_run.compared, warnings=warnings)
+        progresses.append((platform, "walltime", replace(of_run, compared=compared)))
+    return state(*progresses)
+
+
+def test_the_comment_says_once_that_a_target_was_rehearsed() -> None:
+    comment = sticky_comment(on(REHEARSAL))
+
+    assert " ".join(comment.partition("<details>")[0].split()).count(MARK[:60]) == 1
+    assert "what users feel" not in comment
+    assert "local-storage-cache-seq-get" in comment
+
+
+def test_a_regression_in_a_rehearsal_notifies_nobody_and_fails_no_check() -> None:
+    assert regression_comment(on(REHEARSAL)) is None
+    assert check_run(on(REHEARSAL), fail_on="regression").conclusion == "neutral"
+
+
+def test_beside_hardware_the_alarm_is_of_hardware_alone() -> None:
+    both = on("amd-rome", REHEARSAL)
+    comment = regression_comment(both)
+
+    assert comment is not None
+    assert REHEARSAL not in comment
+    assert check_run(both, fail_on="regression").conclusion == "failure"
