@@ -79,8 +79,8 @@ def level(steps: Iterable[tuple[int, float]], revision: int) -> float:
 
 
 def orders(arrived: Sequence[Arrived], shuffles: int) -> dict[str, list[Arrived]]:
-    """The worst orders, and some at random. In each, a fourth of the runs come twice."""
-    again = list(arrived[::4])
+    """The worst orders, and some at random. In each, some runs come twice."""
+    again = list(arrived[::6])
     whole = [*arrived, *again]
     return {
         "oldest first": sorted(whole, key=lambda each: (each.base, each.head)),
@@ -112,11 +112,12 @@ class Reported:
     worse: int
     """Number of series that got worse."""
     fix: str | None = None
+    fix_base: str | None = None
 
 
 def reports(connection: Connection[Any]) -> list[Reported]:
     rows = connection.execute(
-        "SELECT head.commit, report.state, count(DISTINCT series_id), min(fix.commit)"
+        "SELECT head.commit, report.state, count(DISTINCT series_id), min(fix.commit), min(fix.base)"
         " FROM regression_report AS report JOIN revision AS head ON head.id = head_revision_id"
         " LEFT JOIN change ON change.report_id = report.id AND change.state = 'confirmed'"
         " AND kind = 'regression'"

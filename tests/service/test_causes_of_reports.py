@@ -68,6 +68,7 @@ def test_news_say_why(compared: Any) -> None:
         subject="bpf: Take the local storage lookup out of line",
         author="Cliffwatch",
         fix=None,
+        fix_base=None,
         cases=5,
         worst=0.052,
         summary="5 slower (up to 5.2 % more instructions)",

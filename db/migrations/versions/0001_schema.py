@@ -1190,6 +1190,7 @@ CREATE TABLE news (
     platforms text[] NOT NULL,
     suites text[] NOT NULL,
     fix text,
+    fix_base text,
     apart boolean NOT NULL DEFAULT false,
     summary text NOT NULL
 );
@@ -1197,6 +1198,7 @@ COMMENT ON TABLE news IS 'what there was to say of a regression report, stored w
 COMMENT ON COLUMN news.written IS 'later than `at` where the report was there before its news were';
 COMMENT ON COLUMN news.worst IS 'the largest change for the worse, as a fraction';
 COMMENT ON COLUMN news.named IS 'whether the culprit is one commit, which is head';
+COMMENT ON COLUMN news.fix_base IS 'the fix lies between it and `fix`; null where `fix` is the commit itself';
 COMMENT ON COLUMN news.apart IS 'some of the regressions are differences between two measurements';
 COMMENT ON COLUMN news.summary IS
     'what got worse and better, in words: 5 slower (up to 5.2 % more instructions)';
@@ -1223,12 +1225,15 @@ CREATE INDEX news_delivery_subscription ON news_delivery (subscription_id, ended
 CREATE TABLE report_fix (
     report_id int PRIMARY KEY REFERENCES regression_report,
     commit text NOT NULL,
+    base text,
     by text NOT NULL,
     at timestamptz NOT NULL,
     verified boolean NOT NULL
 );
 COMMENT ON TABLE report_fix IS
     'the commit that fixed a report; verified where measurements show the level back';
+COMMENT ON COLUMN report_fix.base IS
+    'the fixing commit lies after it, at `commit` at the latest; null where it is `commit` itself';
 
 CREATE TABLE planted_step (
     commit text PRIMARY KEY CHECK (commit ~ '^[0-9a-f]{40}([0-9a-f]{24})?$'),

@@ -1,4 +1,4 @@
-"""The size of a change in words."""
+"""The size of a change, and the place of a fix, in words."""
 
 from typing import Protocol
 
@@ -26,3 +26,10 @@ def change_words(change: Sized) -> str:
     if change.size is not None:
         return figures.percent(change.size)
     return figures.step_words(change.base_value, change.head_value, change.unit)
+
+
+def fix_words(commit: str, base: str | None) -> str:
+    """Returns the fixing commit, or the commits between which it lies if `base` is not None."""
+    if base is None:
+        return f"commit {commit[:12]}"
+    return f"a commit of {base[:12]}..{commit[:12]}"

@@ -1,6 +1,7 @@
 """Triage of regression reports: people set their state and owner, with a note."""
 
 import re
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, get_args
 
@@ -11,6 +12,7 @@ from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import tokens
 from cliffwatch_service.store.history import reports
 from cliffwatch_service.store.history.news import fixes
+from cliffwatch_service.store.history.news.fixes import FixRow
 from cliffwatch_service.store.history.reports import ReportRow, ReportState, ReportsWanted
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -71,6 +73,7 @@ def _keep_fix(
     """
     known = fixes.fix_of(connection, report.id)
     if fix is not None:
-        fixes.keep_fix(connection, report.id, fix, by=by, verified=False, now=now)
+        row = FixRow(commit=fix, base=None, by=by, at=now, verified=False)
+        fixes.keep_fix(connection, report.id, row)
     elif known is not None and known.verified and state in OPEN:
-        fixes.keep_fix(connection, report.id, known.commit, by=by, verified=False, now=now)
+        fixes.keep_fix(connection, report.id, replace(known, by=by, at=now, verified=False))

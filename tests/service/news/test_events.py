@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cliffwatch_service.history.news.closing import fix_of
+from cliffwatch_service.history.news.closing import Fix, fix_of
 from cliffwatch_service.history.news.events import is_for, kind_of_news, subsystems_of
 from cliffwatch_service.history.news.sending import MOST_TRIES, NotSent, next_try
 from cliffwatch_service.store.history.news.fixes import LaterChangeRow
@@ -34,6 +34,7 @@ TOLD = NewsFacts(
     platforms=["amd-rome"],
     suites=["local-storage"],
     fix=None,
+    fix_base=None,
 )
 
 EVERYTHING = SubscriptionRow(
@@ -132,7 +133,10 @@ def later(
         report="r",
         state="new",
         owner=None,
-        declined=None,
+        fix=None,
+        fix_base=None,
+        declined_id=None,
+        declined_base_id=None,
         series_id=series,
         worse=worse,
         worse_low=worse - half,
@@ -141,7 +145,12 @@ def later(
         worse_head=None,
         culprit_id=10,
         later_base_id=None if better is None else at - 1,
+        later_head_id=None if better is None else at,
+        later_base=None if better is None else f"{at - 1:040d}",
         later_head=None if better is None else f"{at:040d}",
+        later_named=None if better is None else True,
+        later_after=None if better is None else at - 1,
+        later_until=None if better is None else at,
         later=better,
         later_low=None if better is None else better - half,
         later_high=None if better is None else better + half,
@@ -199,7 +208,35 @@ FOLLOWS: Callable[[int, int], bool] = lambda culprit, base: base >= culprit  # n
     ],
 )
 def test_a_report_is_fixed_when_every_series_is_back(rows: list[LaterChangeRow], fix: int | None) -> None:
-    assert fix_of(rows, FOLLOWS) == (None if fix is None else f"{fix:040d}")
+    found = fix_of(rows, FOLLOWS)
+    assert found == (None if fix is None else Fix(f"{fix:040d}", None, fix, fix - 1))
+
+
+def test_a_fix_of_a_range_is_no_fix_by_its_last_commit() -> None:
+    found = fix_of([across(14, 20, 1 / 1.1 - 1)], FOLLOWS)
+    assert found is not None
+    assert (found.commit, found.base) == (f"{20:040d}", f"{14:040d}")
+    assert found.words() == "a commit of 000000000000..000000000000"
+
+
+def test_of_changes_that_hold_one_another_the_wider_counts_and_the_narrower_is_named() -> None:
+    """Half a fix that two comparisons show is half a fix."""
+    half = 1 / 1.05 - 1
+    assert fix_of([later(0.1, half, at=18), across(14, 20, half)], FOLLOWS) is None
+    back = fix_of([across(14, 20, 1 / 1.1 - 1), later(0.1, 1 / 1.1 - 1, at=20)], FOLLOWS)
+    assert back is not None
+    assert (back.commit, back.base) == (f"{20:040d}", None)
+
+
+def across(base: int, head: int, better: float) -> LaterChangeRow:
+    """A change from revision `base` to `head`, of a series whose culprit is revision 10."""
+    return replace(
+        later(0.1, better, at=head),
+        later_base_id=base,
+        later_base=f"{base:040d}",
+        later_after=base,
+        later_named=False,
+    )
 
 
 def test_what_fails_is_tried_ever_more_rarely_and_then_given_up() -> None:

@@ -45,6 +45,7 @@ def body_of(whole: NewsContent) -> bytes:
                 "subject": news.subject,
                 "author": news.author,
                 "fix": news.fix,
+                "fix_base": news.fix_base,
                 "cases": news.cases,
                 "worst": news.worst,
                 "summary": news.summary,

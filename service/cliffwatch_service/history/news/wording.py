@@ -10,7 +10,7 @@ from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
 from cliffwatch.shell_lines import WIDTH
-from cliffwatch_service.history.change_words import change_words
+from cliffwatch_service.history.change_words import change_words, fix_words
 from cliffwatch_service.history.news.events import UNANSWERED_WEEKS
 from cliffwatch_service.store.history.changes import ChangeRow
 from cliffwatch_service.store.history.news.outbox import NewsKind, NewsRow
@@ -63,9 +63,10 @@ def headline(news: NewsRow) -> str:
 def sentence(news: NewsRow) -> str:
     """Returns what happened, in one sentence."""
     if news.kind == "fixed" and news.fix:
-        return f"{_WHAT['fixed']}: commit {news.fix[:12]}."
+        return f"{_WHAT['fixed']}: {fix_words(news.fix, news.fix_base)}."
     if news.kind == "closed":
-        return f"{_WHAT['closed']} as {news.state}{f' by commit {news.fix[:12]}' if news.fix else ''}."
+        by = f" by {fix_words(news.fix, news.fix_base)}" if news.fix else ""
+        return f"{_WHAT['closed']} as {news.state}{by}."
     may_be_host = "; the host may have made it" if news.apart and news.kind in _BEGINNINGS else ""
     return f"{_WHAT[news.kind]}{may_be_host}."
 
@@ -102,7 +103,7 @@ def _mail(whole: NewsContent) -> Iterator[str]:
         yield f"between: {news.base[:12]} (good)"
         yield f"    and: {news.head[:12]} (bad)"
     if news.fix:
-        yield f"fixed by: {news.fix[:12]}"
+        yield f"fixed by: {fix_words(news.fix, news.fix_base).removeprefix('commit ')}"
     yield from _wrap_lines(f"what: {plain(news.summary)}")
     yield from _wrap_lines(f"measured on: {', '.join(news.platforms) or 'no platform'}")
     yield ""

@@ -82,4 +82,5 @@ def _news(connection: Connection[Any], digest: str, now: datetime) -> NewsFacts 
         platforms=sorted({each.platform for each in changes}),
         suites=sorted({each.suite for each in changes}),
         fix=None if fix is None else fix.commit,
+        fix_base=None if fix is None else fix.base,
     )

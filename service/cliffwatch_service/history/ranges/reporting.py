@@ -69,10 +69,12 @@ def keep_reports(
 ) -> None:
     """Keeps one report for each range, and adds the range's confirmed changes to it.
 
-    A report of `left` without any change becomes the report of the first range without one. If every range
-    has a report, it is merged into the first range's.
+    A report of `left` without a regression becomes the report of the first range without one. If every range
+    has a report, it is merged into the first range's. Improvements of its old range leave it.
     """
-    empty = [report for report in left if not reports.has_changes(connection, report)]
+    empty = [report for report in left if not reports.has_regressions(connection, report)]
+    for report in empty:
+        stored_changes.release_changes(connection, report)
     first: int | None = None
     for base, head in dict.fromkeys(culprits):
         report = reports.report_of_range(connection, base, head)

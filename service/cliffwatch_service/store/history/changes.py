@@ -224,6 +224,13 @@ def unreported_ranges(connection: Connection[Any], series: Sequence[int]) -> lis
     return tuple_cursor(connection, UnreportedRow._make).execute(_UNREPORTED, [list(series)]).fetchall()
 
 
+def release_changes(connection: Connection[Any], report_id: int) -> None:
+    """Takes the confirmed changes out of a report."""
+    connection.execute(
+        "UPDATE change SET report_id = NULL WHERE report_id = %s AND state = 'confirmed'", [report_id]
+    )
+
+
 class OfComparisonRow(NamedTuple):
     """A change that a comparison showed."""
 

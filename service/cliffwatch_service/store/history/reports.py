@@ -112,9 +112,11 @@ def report_of_culprit(connection: Connection[Any], commit: str) -> str | None:
     return values(connection, str).execute(query, [commit]).fetchone()
 
 
-def has_changes(connection: Connection[Any], report_id: int) -> bool:
-    """Whether a report has changes that are not refuted."""
-    query = "SELECT 1 FROM change WHERE report_id = %s AND state <> 'refuted' LIMIT 1"
+def has_regressions(connection: Connection[Any], report_id: int) -> bool:
+    """Whether a report has a confirmed regression."""
+    query = (
+        "SELECT 1 FROM change WHERE report_id = %s AND state = 'confirmed' AND kind = 'regression' LIMIT 1"
+    )
     return connection.execute(query, [report_id]).fetchone() is not None
 
 

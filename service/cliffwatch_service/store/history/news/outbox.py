@@ -41,6 +41,8 @@ class NewsFacts:
     platforms: list[str]
     suites: list[str]
     fix: str | None
+    fix_base: str | None
+    """The fix lies between it and `fix`; None if `fix` is the commit itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,10 +195,10 @@ def insert_news(connection: Connection[Any], facts: NewsFacts) -> int:
     """Returns the id."""
     inserted = values(connection, int).execute(
         "INSERT INTO news (digest, report_id, kind, at, written, state, cases, worst, summary, apart, base,"
-        " head, named, subject, author, platforms, suites, fix)"
+        " head, named, subject, author, platforms, suites, fix, fix_base)"
         " VALUES (%(digest)s, %(report_id)s, %(kind)s, %(at)s, %(written)s, %(state)s, %(cases)s, %(worst)s,"
         " %(summary)s, %(apart)s, %(base)s, %(head)s, %(named)s, %(subject)s, %(author)s, %(platforms)s,"
-        " %(suites)s, %(fix)s) RETURNING id",
+        " %(suites)s, %(fix)s, %(fix_base)s) RETURNING id",
         asdict(facts),
     )
     return fetch_single_row(inserted)
