@@ -78,8 +78,6 @@ def test_layout_is_separated_from_noise() -> None:
     assert steady is not None
     assert lucky.p < 0.001 < steady.p
     assert lucky.layout == pytest.approx(0.02, rel=0.5)
-    assert lucky.covers(0.03, 1, 1)
-    assert not lucky.covers(0.03, 12, 12)
 
 
 def test_the_shares_are_compared_by_fishers_exact_test() -> None:

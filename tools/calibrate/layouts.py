@@ -79,7 +79,7 @@ def _outcome(seed: int, spread: float, layouts: int) -> _Outcome:
     held = [
         (each.ci_low <= 0 <= each.ci_high, each.interval_level)
         for each in others
-        if each.ci_low is not None and each.ci_high is not None
+        if each.ci_low is not None and each.ci_high is not None and each.interval_level is not None
     ]
     return _Outcome(
         false=any(each.verdict in CHANGES for each in others),

@@ -77,8 +77,7 @@ def keep_reports(
         stored_changes.release_changes(connection, report)
     first: int | None = None
     for base, head in dict.fromkeys(culprits):
-        report = reports.report_of_range(connection, base, head)
-        if report is None and empty:
+        if reports.report_of_range(connection, base, head) is None and empty:
             report = empty.pop(0)
             reports.narrow_report(connection, report, base, head, now)
         else:
