@@ -125,12 +125,15 @@ def _choose_guest_root(request: RunRequest, tools: RunTools) -> Path | Failure |
 
 
 def _nothing_to_run(run: BuiltRun) -> Failure:
-    reasons = dict.fromkeys(f"{outcome.case}: {outcome.reason}" for outcome in run.left_out)
-    return wrong_usage(
+    message, next_step = (
         "no case of the chosen suites can run on this tree",
         "choose other suites (cliffwatch suites)",
-        "\n".join(list(reasons)[:20]),
     )
+    reasons = {outcome.reason for outcome in run.left_out}
+    if len(reasons) == 1:
+        return wrong_usage(f"{message}: {reasons.pop()}", next_step)
+    cases = dict.fromkeys(f"{outcome.case}: {outcome.reason}" for outcome in run.left_out)
+    return wrong_usage(message, next_step, "\n".join(list(cases)[:20]))
 
 
 def check_tools(

@@ -1,6 +1,6 @@
 """The audit of releases: one row per metric of a case, a value per release, a comparison per step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.attribution.changes import CaseFunctions
@@ -8,6 +8,10 @@ from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.samples import CaseKey
+
+_VERIFIED = "insns"
+_OF_VERIFIER = frozenset({_VERIFIED, "states", "bytes"})
+"""Units of the verifier's work on a program, and of the program's size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +69,11 @@ class AuditRow:
     """One per release but the first; None if there is nothing to compare."""
 
     @property
+    def is_verification(self) -> bool:
+        """True for the verifier's work on a program, and for the program's size."""
+        return self.unit in _OF_VERIFIER
+
+    @property
     def largest(self) -> Step | None:
         """The step that changed most; None if none is reported as a change."""
         changed = [step for step in self.steps if step is not None and step.size]
@@ -109,18 +118,26 @@ class Audit:
         return sum(suite.seconds for suite in self.suites)
 
     def largest_steps(self, verdict: str) -> Sequence[tuple[AuditRow, Step]]:
-        """The steps with this verdict, largest first: one per benchmark, so that a sweep is told once."""
-        found = sorted(
-            (
-                (row, step)
-                for suite in self.suites
-                for row in suite.rows
-                for step in row.steps
-                if step is not None and step.row.verdict == verdict and step.size
-            ),
-            key=lambda each: -each[1].size,
-        )
+        """The steps of costs with this verdict, largest first, without the verifier's work.
+
+        One per benchmark, so that a sweep is told once.
+        """
+        found = [(row, step) for row, step in self._steps() if not row.is_verification]
+        found.sort(key=lambda each: -each[1].size)
         kept: dict[tuple[str, str, str], tuple[AuditRow, Step]] = {}
         for row, step in found:
-            kept.setdefault((row.case.suite, row.case.benchmark, step.later), (row, step))
+            if step.row.verdict == verdict:
+                kept.setdefault((row.case.suite, row.case.benchmark, step.later), (row, step))
         return tuple(kept.values())
+
+    def largest_verifications(self) -> Sequence[tuple[AuditRow, Step]]:
+        """The steps of the verifier's instructions, by their number: a share of little says little."""
+        found = [(row, step) for row, step in self._steps() if row.unit == _VERIFIED]
+        found.sort(key=lambda each: -abs((each[1].row.head or 0.0) - (each[1].row.base or 0.0)))
+        return tuple(found)
+
+    def _steps(self) -> Iterator[tuple[AuditRow, Step]]:
+        """Those that are reported as changes."""
+        for suite in self.suites:
+            for row in suite.rows:
+                yield from ((row, step) for step in row.steps if step is not None and step.size)

@@ -8,7 +8,6 @@ from cliffwatch.reports.several.releases import words
 from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Step, SuiteAudit
 from cliffwatch.reports.styles import visible
 
-MOST_LARGEST = 10
 _MOST_ROWS = 400
 _MOST_MOVED = 20
 
@@ -24,8 +23,8 @@ def _lines(audit: Audit) -> Iterator[str]:
     yield ""
     yield from (f"- {line}" for line in words.counts(audit))
     yield from (f"- {note}" for note in (words.configurations(audit), *audit.notes) if note)
-    for verdict, heading in (("regression", "Largest regressions"), ("improvement", "Largest improvements")):
-        yield from _largest(heading, audit.largest_steps(verdict)[:MOST_LARGEST])
+    for heading, steps in words.largest(audit):
+        yield from _largest(heading, steps)
     yield from _moved(audit)
     yield from _kernels(audit)
     for suite in audit.suites:

@@ -74,8 +74,13 @@ def read_audit(folder: Path) -> Audit | Failure:
 
 def _missing_suites(record: ReleasesRecord, runs: Sequence[tuple[SuiteRunRecord, Run]]) -> tuple[str, ...]:
     measured = {about.suite for about, _ in runs}
-    open_ones = [suite for suite in record.suites if suite not in measured]
-    return (f"Not measured yet: {', '.join(open_ones)}.",) if open_ones else ()
+    failed = {failure.suite: f"{failure.suite}: {failure.message}" for failure in reversed(record.failures)}
+    lacking = [suite for suite in record.suites if suite not in measured]
+    open_ones = [suite for suite in lacking if suite not in failed]
+    return (
+        *(f"Not measured: {failed[suite]}." for suite in lacking if suite in failed),
+        *((f"Not measured yet: {', '.join(open_ones)}.",) if open_ones else ()),
+    )
 
 
 def _release(name: str, version: str, commit: str, runs: Iterable[tuple[SuiteRunRecord, Run]]) -> Release:

@@ -10,7 +10,6 @@ from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.several.releases import words
 from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Step, SuiteAudit
-from cliffwatch.reports.several.releases.markdown import MOST_LARGEST
 from cliffwatch.reports.several.releases.sparkline import sparkline
 from cliffwatch.reports.styles import visible
 
@@ -33,10 +32,7 @@ def pages_of(audit: Audit) -> Iterator[tuple[str, str]]:
             "index.html",
             audit,
             title=words.title(audit),
-            largest=(
-                ("Largest regressions", audit.largest_steps("regression")[:MOST_LARGEST]),
-                ("Largest improvements", audit.largest_steps("improvement")[:MOST_LARGEST]),
-            ),
+            largest=list(words.largest(audit)),
             moved=list(words.moved(audit)),
         ),
     )

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from cliffwatch.reports import figures
 from cliffwatch.reports.several.releases import words
 from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Step
-from cliffwatch.reports.several.releases.markdown import MOST_LARGEST
 from cliffwatch.reports.styles import visible
 
 
@@ -18,9 +17,9 @@ def _lines(audit: Audit) -> Iterator[str]:
     yield words.setting(audit)
     yield from words.counts(audit)
     yield from filter(None, (words.configurations(audit), *audit.notes))
-    for verdict, heading in (("regression", "Largest regressions"), ("improvement", "Largest improvements")):
+    for heading, steps in words.largest(audit):
         yield from ("", heading)
-        yield from _aligned(list(_cells(audit.largest_steps(verdict)[:MOST_LARGEST]))) or ("  none",)
+        yield from _aligned(list(_cells(steps))) or ("  none",)
 
 
 def _cells(steps: Sequence[tuple[AuditRow, Step]]) -> Iterator[tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """The sentences that every form of the report on releases shares."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cliffwatch.comparing.attribution.changes import FunctionChange
 from cliffwatch.comparing.attribution.sentences import describe_move
@@ -10,6 +10,7 @@ from cliffwatch.reports import figures
 from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Release, Step, SuiteAudit
 
 _MOST_FUNCTIONS = 3
+_MOST_LARGEST = 10
 
 SECTIONS = ("text", "init text", "constants", "data", "bss")
 
@@ -62,8 +63,18 @@ _VERDICTS = {
 
 
 def row_name(row: AuditRow) -> str:
-    """The case, and the metric if it is not the plain cost of an operation."""
-    return figures.case_name(row.case, row.metric)
+    """The case, and the metric if it is not the cost of an operation."""
+    name = figures.case_name(row.case, row.metric)
+    return f"{name}, {row.metric}" if row.is_verification else name
+
+
+def largest(audit: Audit) -> Iterator[tuple[str, Sequence[tuple[AuditRow, Step]]]]:
+    """The lists of largest changes, each with its heading."""
+    yield "Largest regressions", audit.largest_steps("regression")[:_MOST_LARGEST]
+    yield "Largest improvements", audit.largest_steps("improvement")[:_MOST_LARGEST]
+    verified = audit.largest_verifications()[:_MOST_LARGEST]
+    if verified:
+        yield "Largest changes of the verifier's work", verified
 
 
 def bench(row: AuditRow) -> str:
