@@ -2,6 +2,7 @@
 that drifts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -54,12 +55,21 @@ def drifting(count: int, *, by: float, step: float, at: int) -> Logs:
     return np.asarray(host)
 
 
-def measured_nights(running: Running, nights: Nights, mode: str = "walltime") -> int:
-    """The branch's id."""
+def measured_nights(
+    running: Running,
+    nights: Nights,
+    mode: str = "walltime",
+    *,
+    order: Sequence[int] | None = None,
+    watch_every: int | None = None,
+) -> int:
+    """The branch's id. Nights come in the order given, and the branch is watched after so many of them."""
     count = len(nights.host)
     branch = branch_without_points(running, count, mode)
-    for index in range(count):
+    for number, index in enumerate(range(count) if order is None else order, start=1):
         _night(running, branch, index, nights)
+        if watch_every is not None and number % watch_every == 0:
+            watch(running, branch)
     return branch
 
 

@@ -2,6 +2,7 @@
 steps is said to have stepped.
 """
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +32,37 @@ def test_what_a_host_does_is_no_candidate_where_nights_have_an_anchor(running: R
 
     assert watch(running, branch) == 0
     assert running.get("/changes")["items"] == []
+
+
+def bad_night_beside_a_storm() -> Nights:
+    """A host that steps in one night, and five nights later a commit that slows five of eight series."""
+    storm = np.zeros((NIGHTS, SERIES))
+    storm[40:, :5] += np.log1p(0.03)
+    return nights_of(NIGHTS, host=drifting(NIGHTS, by=0.0, step=0.04, at=35), branch=storm)
+
+
+@pytest.mark.parametrize("order", ["oldest first", "newest first", "shuffled"])
+def test_a_hosts_bad_night_beside_a_storm_is_one_event_and_the_storm_is_none(
+    running: Running, order: str
+) -> None:
+    """The host cancels in what is relative to its anchor, so a storm there is a commit's doing."""
+    nights = list(range(NIGHTS))
+    if order == "newest first":
+        nights.reverse()
+    if order == "shuffled":
+        random.Random(1).shuffle(nights)
+    branch = measured_nights(running, bad_night_beside_a_storm(), order=nights, watch_every=6)
+
+    events = running.rows(
+        "SELECT reason, cardinality(series) AS stepped, commit FROM host_event"
+        " JOIN revision ON revision.id = head_revision_id"
+    )
+    assert [(each["reason"], each["commit"]) for each in events] == [("control", commit_of("r35"))]
+    assert events[0]["stepped"] >= SERIES - 2
+    candidates = running.get("/changes", limit=200)["items"]
+    assert sorted(each["series"] for each in candidates) == sorted(digests(running)[:5])
+    assert running.get("/reports")["items"] == []
+    assert watch(running, branch) == 0
 
 
 def test_without_an_anchor_the_same_host_makes_candidates(running: Running) -> None:

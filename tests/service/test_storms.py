@@ -1,10 +1,17 @@
 """Storms: series that step at once by a few culprits are as many reports, in whichever order they come."""
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 from service_running import Running
 from service_runs import commit_of
-from storms import NAMES, PLATFORMS, Levels, Reported, arrive, look_at, orders, reports
+from storms import NAMES, PLATFORMS, Arrived, Levels, Reported, arrive, look_at, orders, reports
 
+from cliffwatch_service.compare.analysis import analyse_run
+from cliffwatch_service.history.changes import take_changes
+from cliffwatch_service.history.news.writing import write_news
 from cliffwatch_service.history.triage import triage
 
 CULPRITS = (2, 4, 6, 8, 11)
@@ -38,6 +45,27 @@ def five_reports_in_any_order(running: Running, cases: int, shuffles: int) -> No
                 look_at(connection, each.digest, running.clock.now())
             assert reports(connection) == five, name
             connection.rollback()
+
+
+def test_results_that_arrive_together_are_five_reports_and_five_pieces_of_news(running: Running) -> None:
+    """Two processes of tasks take them, and neither waits for the other in vain."""
+    arrived = arrive(running, storm(10), [])
+    together = Barrier(2)
+
+    def take(own: Sequence[Arrived]) -> None:
+        for each in own:
+            together.wait(60)
+            with running.service.transaction() as connection:
+                comparison = analyse_run(connection, each.digest, running.clock.now())
+                take_changes(connection, comparison, running.clock.now())
+                write_news(connection, running.clock.now())
+
+    half = len(arrived) // len(PLATFORMS)
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(take, [arrived[:half], arrived[: half - 1 : -1]]))
+    assert [row["kind"] for row in running.rows("SELECT kind FROM news ORDER BY id")].count("new") == 5
+    with running.service.transaction() as connection:
+        assert [each.worse for each in reports(connection)] == [4] * 5
 
 
 FIXES = {2: 7, 4: 10, 6: 7, 8: 12, 11: 12}

@@ -12,7 +12,7 @@ from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.identities import digest_of
 from cliffwatch_service.compare.stored import read_summary
 from cliffwatch_service.history.ranges.reporting import report_changes
-from cliffwatch_service.store import comparisons, run_arms, runs, trees
+from cliffwatch_service.store import comparisons, database, run_arms, runs, trees
 from cliffwatch_service.store.comparisons import StoredComparison, VerdictRow
 from cliffwatch_service.store.history import ancestry, confirmations
 from cliffwatch_service.store.history import changes as stored_changes
@@ -42,6 +42,7 @@ def take_changes(connection: Connection[Any], comparison_id: int, now: datetime)
     ]
     if base == head or not ancestry.is_ancestor(connection, base, head):
         return 0
+    database.lock_reports(connection)
     digests = {change_digest(row.series_id, base, head) for row in published}
     gone = stored_changes.in_state(connection, sorted(digests), "superseded")
     published = [row for row in published if change_digest(row.series_id, base, head) not in gone]

@@ -25,8 +25,22 @@ def holds_results(connection: Connection[Any]) -> bool:
 def allow_long_work(connection: Connection[Any]) -> None:
     """Raises the time limits of the current transaction above those of a request."""
     connection.execute(
-        "SET LOCAL statement_timeout = '2min'; SET LOCAL idle_in_transaction_session_timeout = '15min'"
+        "SET LOCAL statement_timeout = '2min'; SET LOCAL lock_timeout = '1min';"
+        " SET LOCAL idle_in_transaction_session_timeout = '15min'"
     )
+
+
+_REPORTS = 0x636C6966
+"""Advisory lock of those who change reports."""
+
+
+def lock_reports(connection: Connection[Any]) -> None:
+    """Waits until no other transaction changes reports, and keeps others out until this one ends.
+
+    Results that arrive together change the same reports in different orders: without the lock, their
+    transactions deadlock.
+    """
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", [_REPORTS])
 
 
 def size_bytes(connection: Connection[Any]) -> int:

@@ -115,6 +115,8 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
         with structlog.contextvars.bound_contextvars(task=background.ADVANCE):
             with parts.connection() as connection, _no_collecting():
                 confirmations = confirm_candidates(connection, parts.now())
+                write_news(connection, parts.now())
+            with parts.connection() as connection, _no_collecting():  # git may take minutes: hold no lock
                 steps = bisect_changes(connection, parts.settings.data_dir / "git", parts.now())
                 write_news(connection, parts.now())
             _log.info("advanced", confirmations=confirmations, bisection_steps=steps)

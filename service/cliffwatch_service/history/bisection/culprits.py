@@ -12,7 +12,7 @@ from cliffwatch.stats.history.culprits.question import Pair, SearchResult, Step
 from cliffwatch_service.history.bisection.judging import Judge
 from cliffwatch_service.history.changes import change_digest
 from cliffwatch_service.history.ranges.reporting import keep_reports, report_changes
-from cliffwatch_service.store import trees
+from cliffwatch_service.store import database, trees
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history import locating
 from cliffwatch_service.store.history.bisections import BisectionRow
@@ -33,6 +33,7 @@ def take_culprits(
     `located` are the digests of the series whose commit was located in icount. Returns what stays open; None
     if nothing does.
     """
+    database.lock_reports(connection)
     whole = Pair(row.base, row.head)
     wide = {each.series: each for each in changes}
     steps = [

@@ -9,7 +9,7 @@ from cliffwatch.identities import digest_of
 from cliffwatch_service.history.news.closing import OURS, settle_reports
 from cliffwatch_service.history.news.events import UNANSWERED_WEEKS, is_for, kind_of_news
 from cliffwatch_service.history.report_summary import is_confirmed, tally
-from cliffwatch_service.store import background, trees
+from cliffwatch_service.store import background, database, trees
 from cliffwatch_service.store.history import changes as stored_changes
 from cliffwatch_service.store.history import reports
 from cliffwatch_service.store.history.news import fixes, outbox, subscriptions
@@ -25,6 +25,7 @@ def write_news(connection: Connection[Any], now: datetime) -> int:
 
     Call this in the same transaction as a change of a report or of its changes. A second call finds nothing.
     """
+    database.lock_reports(connection)
     settle_reports(connection, now)
     unanswered = outbox.unanswered_reports(connection, now - _PATIENCE, OURS)
     digests = outbox.reports_to_look_at(connection, _OPEN, unanswered)

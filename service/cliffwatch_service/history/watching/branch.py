@@ -87,7 +87,8 @@ def watch_branch(connection: Connection[Any], branch_id: int, now: datetime) -> 
     }
     counted = {series_id for series_id, band in bands.items() if band is not None}
     steps = remove_explained_steps(steps, own_of, about, control, {*counted, *of_anchor})
-    keep_host_events(connection, branch_id, own_of, steps, now)
+    not_relative = {series_id: own for series_id, own in own_of.items() if series_id not in of_anchor}
+    keep_host_events(connection, branch_id, not_relative, steps, now)
     fresh = [_candidate(own_of[series_id], step) for series_id, each in steps.items() for step in each]
     digests = stored_changes.known_digests(connection, [_facts(each).digest for each in fresh])
     fresh = [each for each in fresh if _facts(each).digest not in digests]

@@ -113,6 +113,7 @@ def _take(
     If nothing was measured, the comparison is retried. If it left candidates open, a second comparison
     follows. Otherwise ends the confirmation.
     """
+    database.lock_reports(connection)
     waiting = candidates.candidates_of(connection, row.id)
     if isinstance(answer, Unanswered):
         _retry_confirmation(connection, row, answer.reason, None, now)

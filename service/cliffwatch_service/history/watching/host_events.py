@@ -41,9 +41,11 @@ def keep_host_events(
     """Stores an event if many series in walltime of a host step together.
 
     A fresh comparison later shows whether the host or a commit moved them. Counted series are left out: no
-    host can move them. Steps that a comparison confirmed are no longer among `steps`.
+    host can move them. `points` has no series that are watched relative to their anchor: the host cancels in
+    them. Steps that a comparison confirmed are no longer among `steps`.
     """
-    if not any(steps.values()):
+    steps = {series_id: own for series_id, own in steps.items() if own and series_id in points}
+    if not steps:
         return
     order = sorted({point.ordinal for own in points.values() for point in own})
     ranks = {ordinal: rank for rank, ordinal in enumerate(order)}
