@@ -73,8 +73,8 @@ def keep_reports(
     has a report, it is merged into the first range's. Improvements of its old range leave it.
     """
     empty = [report for report in left if not reports.has_regressions(connection, report)]
-    for report in empty:
-        stored_changes.release_changes(connection, report)
+    for each in empty:
+        stored_changes.release_changes(connection, each)
     first: int | None = None
     for base, head in dict.fromkeys(culprits):
         if reports.report_of_range(connection, base, head) is None and empty:
@@ -84,9 +84,9 @@ def keep_reports(
             report = report_between(connection, base, head, now)
         first = first or report
         stored_changes.gather_changes(connection, base, head, report)
-    for report in empty:
-        if first is not None and first != report:
-            reports.merge_report(connection, report, first, now)
+    for each in empty:
+        if first is not None and first != each:
+            reports.merge_report(connection, each, first, now)
 
 
 def join_reports(connection: Connection[Any], others: Iterable[Range]) -> None:
