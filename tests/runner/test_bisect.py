@@ -424,7 +424,9 @@ def test_both_modes_are_refused_where_kvm_runs_no_guest(
     repository: Path, here: Path, monkeypatch: pytest.MonkeyPatch, runs: list[str]
 ) -> None:
     monkeypatch.setattr(
-        walltime_host, "gather_facts", lambda _: SimpleNamespace(kvm=KvmProbe(usable=False, reason="none"))
+        walltime_host,
+        "gather_facts",
+        lambda _: SimpleNamespace(kvm=KvmProbe(usable=False, reason="none"), leftover=None),
     )
     latency(repository, 206, "bpf: Make it slower")
     ended = bisect(repository, "--mode", "both")

@@ -5,6 +5,7 @@ measure.
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from cliffwatch_runner.command.run import run as run_command
 from cliffwatch_runner.command.workflow.watch import watch
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.guest import argv
+from cliffwatch_runner.host.journal import Journal
 from cliffwatch_runner.host.kvm_probe import KvmProbe
 from cliffwatch_runner.run import run as running
 from cliffwatch_runner.run.modes import walltime_host
@@ -45,7 +47,9 @@ SWAP = Check(
 KVM = KvmProbe(usable=True, reason="a probe guest ran in 0.1 s")
 
 
-def host_with(monkeypatch: pytest.MonkeyPatch, *amiss: Check, kvm: KvmProbe = KVM) -> None:
+def host_with(
+    monkeypatch: pytest.MonkeyPatch, *amiss: Check, kvm: KvmProbe = KVM, leftover: Journal | None = None
+) -> None:
     """A host on which the stand-in guest runs in walltime, and with which this is amiss. Nothing of this
     machine is tuned, nor is it taken from runs of other tests.
     """
@@ -54,7 +58,7 @@ def host_with(monkeypatch: pytest.MonkeyPatch, *amiss: Check, kvm: KvmProbe = KV
     def untuned(*_: object, **__: object) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(facts=dict)
 
-    monkeypatch.setattr(walltime_host, "gather_facts", lambda _: SimpleNamespace(kvm=kvm))
+    monkeypatch.setattr(walltime_host, "gather_facts", lambda _: SimpleNamespace(kvm=kvm, leftover=leftover))
     monkeypatch.setattr(walltime_host, "walltime_checks", lambda _: iter(amiss))
     monkeypatch.setattr(running, "tune_as_allowed", untuned)
     monkeypatch.setattr(running, "host_lock", lambda *_, **__: nullcontext())
@@ -156,6 +160,17 @@ def test_of_a_bench_host_nothing_is_said(repository: Path, monkeypatch: pytest.M
     ended = run(repository, "--mode", "walltime")
 
     assert "bench host" not in ended.output
+    assert measured(repository.parent / "results").record.host_faults == ()
+
+
+def test_what_a_killed_run_left_tuned_is_no_fault_of_the_host_since_it_is_restored_first(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = replace(SMT, name="leftover-tuning")
+    host_with(monkeypatch, left, leftover=Journal(boot_id="b", pid=1, written="2026-11-28", entries=()))
+    ended = run(repository, "--mode", "walltime")
+
+    assert "leftover-tuning" not in ended.output
     assert measured(repository.parent / "results").record.host_faults == ()
 
 

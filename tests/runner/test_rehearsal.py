@@ -4,6 +4,7 @@ every report says what it is.
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -16,8 +17,11 @@ from cliffwatch.formats.run_reading import run_record_of
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CONTROL
 from cliffwatch_runner.command.options.measuring import make_request
+from cliffwatch_runner.guest.boot import BootOrder, boot_guest
+from cliffwatch_runner.guest.boot_end import BootEnd
 from cliffwatch_runner.host.kvm_probe import KvmProbe
 from cliffwatch_runner.plan import shapes
+from cliffwatch_runner.run import measure
 from cliffwatch_runner.worker.builder.messages import BuilderJob
 from cliffwatch_runner.worker.host import WorkerHost
 from cliffwatch_runner.worker.running import run_argv
@@ -108,6 +112,27 @@ def test_its_guests_have_no_more_cpus_than_this_host_can_pin(monkeypatch: pytest
     assert shape(2, "kvm") == (4, ())
 
 
+def test_its_cases_may_take_ten_times_as_long_since_the_host_is_busy_on_the_guests_time(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders: list[BootOrder] = []
+
+    def boot(order: BootOrder, *arguments: Any, **more: Any) -> BootEnd:
+        orders.append(order)
+        return boot_guest(order, *arguments, **more)
+
+    monkeypatch.setattr(measure, "boot_guest", boot)
+    host_with(monkeypatch)
+    for name, words in (("hardware", ()), ("rehearsed", ("--accel", "tcg"))):
+        out = ("--out", repository.parent / name)
+        ended = run(repository, "--mode", "walltime", "--case", "seq-get/nr_maps=16", *words, *out, out=False)
+        assert ended.exit_code == 0, ended.output
+    hardware, rehearsed = orders[0].cases[0], orders[-1].cases[0]
+
+    assert rehearsed.deadline == 10 * hardware.deadline
+    assert rehearsed.busy / orders[-1].shape.cpus == 10 * hardware.busy / orders[0].shape.cpus
+
+
 REQUEST = {
     "tree": ".",
     "base": None,
@@ -164,8 +189,10 @@ def test_no_bench_host_is_installed_for_rehearsals(tmp_path: Path) -> None:
     assert "start `cliffwatch worker --mode walltime --accel tcg` by hand" in ended.stderr
 
 
-@pytest.mark.parametrize(("platform", "accel"), [("rehearsal-x86-64", "tcg"), ("amd-rome", "kvm")])
-def test_a_job_is_rehearsed_where_its_platform_says_so(platform: str, accel: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("platform", "accel"), [("rehearsal-x86-64", ["--accel", "tcg"]), ("amd-rome", [])])
+def test_a_job_is_rehearsed_where_its_platform_says_so(
+    platform: str, accel: list[str], tmp_path: Path
+) -> None:
     host = WorkerHost(
         name="laptop", platform=platform, modes=("walltime",), cache=tmp_path, command=("cliffwatch",), env={}
     )
@@ -181,7 +208,8 @@ def test_a_job_is_rehearsed_where_its_platform_says_so(platform: str, accel: str
         seed="1",
     )
     for argv in (run_argv(host, offer, tmp_path, ()), job.argv("results", "cache", "outside")):
-        assert argv[argv.index("--accel") + 1] == accel
+        place = argv.index("--mode") + 2
+        assert argv[place : argv.index("--platform")] == accel
 
 
 @pytest.mark.parametrize(

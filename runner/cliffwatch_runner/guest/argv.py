@@ -56,7 +56,12 @@ class GuestShape:
     @property
     def is_emulated(self) -> bool:
         """True without KVM: under icount, and in a rehearsal."""
-        return self.mode == "icount" or self.accel == "tcg"
+        return self.mode == "icount" or self.is_rehearsal
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """True if it is emulated in real time."""
+        return self.mode == "walltime" and self.accel == "tcg"
 
     def wanted(self) -> dict[str, str]:
         """Returns the facts that the guest must confirm before anything is measured in it."""
@@ -94,7 +99,7 @@ def _kernel_arguments(shape: GuestShape) -> Sequence[str]:
     """
     fixed = ("nokaslr", "transparent_hugepage=never", "nosoftlockup", "nmi_watchdog=0", "random.trust_cpu=on")
     started = () if shape.possible_cpus is None else (f"maxcpus={shape.cpus}",)
-    clocks = _CLOCKS if shape.mode == "walltime" and shape.is_emulated else ()
+    clocks = _CLOCKS if shape.is_rehearsal else ()
     return (_ROOT_FLAGS, *fixed, *started, *clocks)
 
 

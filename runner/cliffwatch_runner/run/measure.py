@@ -36,6 +36,12 @@ While a guest waits for its host, its clock jumps from timer to timer: on a busy
 second.
 """
 
+_REHEARSAL_SLACK = 10
+"""How many times as long a case may take in a rehearsal.
+
+Its guest takes the time in which the host does something else for its own.
+"""
+
 _HOST_SECONDS = 12 * 3600.0
 """A boot that takes longer (12 hours) is abandoned as a failure of the host, whatever its guest does."""
 
@@ -200,11 +206,12 @@ def _guest_programs(run: BuiltRun, programs: Sequence[SuiteProgram]) -> GuestPro
 def _guest_case(index: int, case: PlannedCase, shape: GuestShape, data: GuestData | None = None) -> GuestCase:
     lengths = (f"-w{case.warmup}", f"-d{case.duration}") if case.program is None else ()
     path = DATA_WORD if data is None else str(data.guest_path)
+    budget = case.deadline * (_REHEARSAL_SLACK if shape.is_rehearsal else 1)
     slack = _ICOUNT_CLOCK_SLACK if shape.mode == "icount" else 1
     return GuestCase(
         name=case_name(index, case),
-        deadline=case.deadline * slack,
-        busy=case.deadline * shape.cpus,
+        deadline=budget * slack,
+        busy=budget * shape.cpus,
         program=_program(case),
         window=(case.warmup, case.warmup + case.duration) if case.program is None else (0, 0),
         arguments=(*lengths, *(word.replace(DATA_WORD, path) for word in case.argv)),

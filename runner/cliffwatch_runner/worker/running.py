@@ -5,7 +5,6 @@ from pathlib import Path
 
 from cliffwatch.failure import Failure, HttpFailure
 from cliffwatch.formats.work import Work
-from cliffwatch.samples import accel_of
 from cliffwatch_runner import process
 from cliffwatch_runner.source.access import TreeAccess, Trust
 from cliffwatch_runner.worker.asked import run_arguments, take_files
@@ -16,6 +15,7 @@ from cliffwatch_runner.worker.builder.asking import (
     run_in_builder,
 )
 from cliffwatch_runner.worker.builder.collecting import collect
+from cliffwatch_runner.worker.builder.messages import accel_words
 from cliffwatch_runner.worker.host import LeasedJob, WorkerHost
 
 _LARGEST_LOG = 64 << 20
@@ -32,7 +32,7 @@ def run_argv(host: WorkerHost, offer: Work, results: Path, measured: Sequence[st
         "run",
         *("--tree", offer.tree, "--tree-access", _access(offer)),
         *measured,
-        *("--profile", offer.profile, "--mode", offer.mode, "--accel", accel_of(offer.platform)),
+        *("--profile", offer.profile, "--mode", offer.mode, *accel_words(offer.platform)),
         *("--platform", offer.platform, "--boots", offer.boots, "--seed", str(offer.seed)),
         *("--out", str(results), "--cache", str(host.cache)),
         *("--trust", _trust(offer)),

@@ -8,6 +8,7 @@ from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.facts import gather_facts
 from cliffwatch_runner.doctor.walltime import walltime_checks
+from cliffwatch_runner.host.journal import Journal
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.text import cost_text
@@ -16,7 +17,8 @@ _LONGEST_FINDING = 200
 
 
 def examine_host(request: RunRequest) -> tuple[Check, ...] | Failure:
-    """Returns the doctor's checks for walltime that warn or fail.
+    """Returns the doctor's checks for walltime that warn or fail. What a killed run left tuned is no fault,
+    because the run restores it first.
 
     Fails if KVM does not run a guest, unless it is a rehearsal, which needs none.
     """
@@ -28,7 +30,9 @@ def examine_host(request: RunRequest) -> tuple[Check, ...] | Failure:
             "without KVM, and what it measures is no time of hardware",
             facts.kvm.reason,
         )
-    needed = (check for check in walltime_checks(facts) if not (request.is_rehearsal and check.name == "kvm"))
+    of_others = {"kvm"} if request.is_rehearsal else set()
+    of_others |= {"leftover-tuning"} if isinstance(facts.leftover, Journal) else set()
+    needed = (check for check in walltime_checks(facts) if check.name not in of_others)
     return tuple(check for check in needed if check.status in ("warn", "fail"))
 
 

@@ -10,13 +10,18 @@ from msgspec import Meta
 from cliffwatch.formats.reading import as_json, read_as
 from cliffwatch.formats.values import Part
 from cliffwatch.parsers.readings import Problem
-from cliffwatch.samples import accel_of
+from cliffwatch.samples import is_rehearsal
 
 VERSION: Final = 2
 SOCKET = "builder.sock"
 
 LONGEST_LINE = 1 << 20
 """Bytes per line. The code that is built and booted is untrusted, and could write in the builder's place."""
+
+
+def accel_words(platform: str) -> tuple[str, ...]:
+    """Returns the arguments with which a job of this platform is rehearsed; none for hardware and icount."""
+    return ("--accel", "tcg") if is_rehearsal(platform) else ()
 
 
 class BuilderJob(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -43,7 +48,7 @@ class BuilderJob(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
             "run",
             *("--tree", self.tree),
             *self.measured,
-            *("--profile", self.profile, "--mode", self.mode, "--accel", accel_of(self.platform)),
+            *("--profile", self.profile, "--mode", self.mode, *accel_words(self.platform)),
             *("--platform", self.platform, "--boots", self.boots, "--seed", self.seed),
             *(
                 "--out",
