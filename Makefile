@@ -172,6 +172,11 @@ busy-test: setup ## hold icount runs against a busy host: eight busy loops, stop
 	@tools/install-packages.sh python kernel guest source
 	$(BIN)/python tools/busy_test.py "$$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.*' | sort -V | tail -n 1)" $(BUSY_ARGS)
 
+.PHONY: rehearsal
+rehearsal: setup ## walltime on an emulated processor: local-storage with a slower head, in stages, with its verdicts (an hour or more; KERNEL_TREE=DIR for another tree, REHEARSAL_ARGS='--boots careful')
+	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
+	$(BIN)/cliffwatch run --tree "$(or $(KERNEL_TREE),$(lastword $(sort $(wildcard /usr/src/linux-source-*.tar.*))))" --base HEAD --head HEAD --patch examples/uninline-local-storage-lookup.patch --suite local-storage --mode walltime --accel tcg --out cliffwatch-results/rehearsal $(REHEARSAL_ARGS)
+
 .PHONY: function-counts
 function-counts: setup ## what counting by function costs and changes, on one kernel against itself (about half an hour; KERNEL_TREE=DIR for another tree)
 	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
