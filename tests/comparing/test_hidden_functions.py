@@ -14,6 +14,7 @@ from cliffwatch.samples import CaseKey
 
 RESERVE = Function("kernel", "__bpf_ringbuf_reserve")
 SUBMIT = Function("kernel", "bpf_ringbuf_submit")
+TRACK = Function("kernel", "arg_track")
 REST = Function("kernel", "rest")
 CASE = CaseKey("ringbufs", "rb-custom")
 
@@ -156,6 +157,22 @@ def test_of_a_case_that_was_counted_as_a_whole_calls_are_known() -> None:
     (row,) = block.rows
     assert (row.base, row.head, row.about) == ("112.00", "114.00", "of a call")
     assert row_functions(Unchanged(verdict="regression"), [base], [head]) is None
+
+
+def test_of_a_case_that_was_counted_as_a_whole_a_new_function_is_named_by_its_share() -> None:
+    calls = {RESERVE: 10_000.0, TRACK: 20_000.0}
+    base = boot({RESERVE: 1_120_000.0}, calls, whole=True)
+    head = boot({RESERVE: 1_140_000.0, TRACK: 870_000.0}, calls, whole=True)
+    found = row_functions(
+        Unchanged(head=1010.0, verdict="regression"), [base], [head], differing=differ(RESERVE, TRACK)
+    )
+
+    assert found is not None
+    block = block_of(CASE, found)
+    assert block.sentence == (
+        "+10.00 measured; arg_track not executed in base, +43.50 instructions per call, and 1 function more"
+    )
+    assert [row.about for row in block.rows] == ["not executed in base, of a call", "of a call"]
 
 
 def image(*functions: CodeDifference) -> ArmCode:

@@ -69,21 +69,25 @@ def changed_calls(
 ) -> tuple[FunctionChange, ...]:
     """The same in instructions per call, for a case counted as a whole.
 
-    Only functions that take at least `PATH_SHARE` of its instructions.
+    Only functions that take at least `PATH_SHARE` of its instructions, those whose share changed most first.
     """
     before, after = mean_of(base), mean_of(head)
-    least = [PATH_SHARE * sum(side.instructions.values()) for side in (before, after)]
-    found = []
+    whole = [sum(side.instructions.values()) for side in (before, after)]
+    found: list[tuple[float, FunctionChange]] = []
     for change in function_changes(before, after):
-        on_path = change.base >= least[0] or change.head >= least[1]
-        if (
-            on_path
-            and change.function in differing
-            and change.per_call is not None
-            and _is_real(change, base, head, 0.0)
-        ):
-            found.append(FunctionChange(change.function, *change.per_call))
-    return tuple(sorted(found, key=lambda each: (-abs(each.change), each.function.name)))
+        shares = change.base / whole[0], change.head / whole[1]
+        known = change.function in differing and _is_real(change, base, head, 0.0)
+        if max(shares) >= PATH_SHARE and known:
+            by_call = FunctionChange(change.function, *_of_a_call(change))
+            found.append((abs(shares[1] - shares[0]), by_call))
+    return tuple(each for _, each in sorted(found, key=lambda pair: (-pair[0], pair[1].function.name)))
+
+
+def _of_a_call(change: FunctionChange) -> tuple[float, float]:
+    """Instructions per call of a function in base and head; 0 on a side that does not execute it."""
+    sides = ((change.base, change.base_calls), (change.head, change.head_calls))
+    base, head = (count / calls if calls else 0.0 for count, calls in sides)
+    return base, head
 
 
 def _is_real(

@@ -57,7 +57,12 @@ def _own(found: "CaseFunctions") -> Iterator[str]:
         return
     first, *others = changes
     more = f", and {count_noun(len(others), 'function')} more" if others else ""
-    yield f"{first.function.name} {found.verdict_of(first)}, {_size(first, by_call=found.by_call)}{more}"
+    did = _absent(first) if found.by_call and (first.new or first.gone) else found.verdict_of(first)
+    yield f"{first.function.name} {did}, {_size(first, by_call=found.by_call)}{more}"
+
+
+def _absent(change: "FunctionChange") -> str:
+    return f"not executed in {'base' if change.new else 'head'}"
 
 
 def _size(change: "FunctionChange", *, by_call: bool) -> str:
@@ -80,7 +85,7 @@ def describe_change(
     if move is not None and (change.new or change.gone or not _has_one_sided(move, found)):
         yield _part_in(move, change)
     elif change.new or change.gone:
-        yield f"not executed in {'base' if change.new else 'head'}"
+        yield _absent(change)
     if found.hidden_in and (move is None or not (change.new or change.gone)):
         yield found.verdict_of(change)
     yield from _per_call(change, found)
