@@ -40,6 +40,7 @@ OPTIONS_OF_RUN = {
         "--case",
         "--profile",
         "--mode",
+        "--accel",
         "--boots",
         "--only-affected",
         "--bench-from",

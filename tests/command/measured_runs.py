@@ -40,7 +40,7 @@ def measured(name: str, mode: Mode, seed: int, slower: float = 1.0) -> Arm:
             block=boot.block,
             samples=tuple(readings),
             stage=stage,
-            layout=f"L {boot.index % 2}",
+            layout=f"L {name} {boot.index}",
         )
 
     facts = {**FACTS, "commit": ("ab" if name == "head" else "cd") * 20}
