@@ -1,0 +1,34 @@
+"""The functions beside a change between releases are those that can be behind it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cliffwatch.comparing.attribution.changes import FunctionChange, functions_by_call
+from cliffwatch.comparing.attribution.operations import Function
+from cliffwatch.reports.several.releases.words import cause
+
+
+def step(change: float, **counts: tuple[float, float]) -> Any:
+    """A step of a case that was counted as a whole: instructions of a call in both releases, by function."""
+    changes = tuple(FunctionChange(Function("kernel", name), *sides) for name, sides in counts.items())
+    functions = functions_by_call(changes, measured=(64.0, 64.0 * (1 + change)), hidden_in=None)
+    return SimpleNamespace(functions=functions, row=SimpleNamespace(change=change))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (0.33, "arg_track (new) +43.50, do_jit +1000.00 (a call)"),
+        (-0.33, "clear_page (gone) -4100.00 (a call)"),
+    ],
+)
+def test_of_calls_those_that_changed_the_way_of_the_case_are_named(change: float, said: str) -> None:
+    assert (
+        cause(step(change, clear_page=(4100.0, 0.0), arg_track=(0.0, 43.5), do_jit=(9000.0, 10000.0))) == said
+    )
+
+
+def test_a_function_that_became_cheaper_is_not_named_for_a_slower_case() -> None:
+    assert cause(step(0.33, bh_enable=(14.65, 12.0))) == "no function that changed this way"
