@@ -213,7 +213,7 @@ class UnreportedRow(NamedTuple):
 
 
 _UNREPORTED = """
-SELECT base_revision_id, head_revision_id, bool_or(kind = 'regression') FROM change
+SELECT base_revision_id AS base, head_revision_id AS head, bool_or(kind = 'regression') AS worse FROM change
 WHERE series_id = ANY(%s) AND state = 'confirmed' AND report_id IS NULL
 GROUP BY 1, 2 ORDER BY min(id)
 """
