@@ -112,7 +112,7 @@ def _notes(sides: Sequence[Side]) -> Sequence[str]:
     if not spreads:
         return ()
     most = max(spreads, key=lambda seen: seen.layout)
-    return (f"of the spread, layouts {most.layout:.1%}, boots of one layout {most.boot:.1%}",)
+    return (f"spread {most.layout:.1%} between layouts, {most.boot:.1%} between boots of one layout",)
 
 
 def _logs_by_layout(side: Side) -> Sequence[Sequence[float]]:

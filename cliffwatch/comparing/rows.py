@@ -86,7 +86,7 @@ class Row(NamedTuple):
     notes: tuple[str, ...] = ()
     """What a reader should know about the values."""
     observed: str = "boot"
-    """What a value is of: a boot, or a layout."""
+    """What each value was measured in: a boot, or a layout."""
 
 
 def rows_of(base: Columns, head: Columns, traits: Traits, mode: Mode | None) -> Iterable[Row]:

@@ -71,7 +71,7 @@ def test_the_report_says_what_layouts_add_and_how_many_boots_it_takes() -> None:
     assert row.needs % 3 == 0
     assert row.needs > 12
     (note,) = (each for each in row.notes if "layouts" in each)
-    assert note == "of the spread, layouts 2.1%, boots of one layout 0.1%"
+    assert note == "spread 2.1% between layouts, 0.1% between boots of one layout"
 
 
 def test_one_layout_against_several_is_one_draw() -> None:

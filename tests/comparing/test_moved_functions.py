@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any
 
 import pytest
 
+from cliffwatch.comparing.attribution import moved_code
 from cliffwatch.comparing.attribution.blocks import FunctionBlock, block_of
 from cliffwatch.comparing.attribution.cause import name_causes
 from cliffwatch.comparing.attribution.changes import CaseFunctions
@@ -261,6 +263,28 @@ def test_a_function_does_not_get_more_than_another_lost() -> None:
     found = functions({"exit": 0.3, "handler": 60.0}, {"handler": 101.0}, Row(verdict="regression"))
 
     assert found.moves == ()
+
+
+def test_a_branch_that_renames_everything_costs_a_bounded_number_of_comparisons(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared = []
+
+    class Counting(SequenceMatcher[str]):
+        def ratio(self) -> float:
+            compared.append(1)
+            return super().ratio()
+
+    monkeypatch.setattr(moved_code, "SequenceMatcher", Counting)
+    old, new = ({f"{side}_{number}": 2.0 for number in range(300)} for side in ("old", "new"))
+    code = [
+        CodeDifference(name=name, base=9, head=9, lines=tuple(f"{sign}mov r{line}, 1" for line in range(150)))
+        for names, sign in ((old, "-"), (new, "+"))
+        for name in names
+    ]
+    functions(old, new, Row(verdict="regression"), code=code)
+
+    assert 0 < len(compared) <= 50
 
 
 def test_a_rename_is_not_the_cause_of_a_change() -> None:

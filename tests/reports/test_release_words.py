@@ -31,4 +31,4 @@ def test_of_calls_those_that_changed_the_way_of_the_case_are_named(change: float
 
 
 def test_a_function_that_became_cheaper_is_not_named_for_a_slower_case() -> None:
-    assert cause(step(0.33, bh_enable=(14.65, 12.0))) == "no function that changed this way"
+    assert cause(step(0.33, bh_enable=(14.65, 12.0))) == "no function changed in this direction"

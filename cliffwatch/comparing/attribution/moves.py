@@ -4,16 +4,12 @@ What moved is no cost of its own: only its net is. A function that is new, gone 
 took over from functions whose instructions changed the other way.
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from cliffwatch.comparing.attribution.changes import FunctionChange, Move
-from cliffwatch.comparing.attribution.operations import Function, plain_name
+from cliffwatch.comparing.attribution.moved_code import Differing, MovedCode
 from cliffwatch.comparing.thresholds import CALLS_SHARE, LEAST_OF_A_CALL
-from cliffwatch.formats.code.differences import CodeDifference, ProgramDifference
 
 _TAKEN = 0.1
 """Share of a new function's instructions that others must have lost for code to have moved between them."""
@@ -32,20 +28,14 @@ _NET = 0.1
 """Share of the larger change that may remain if cost moved between functions that both kernels execute."""
 _LARGEST = 1.5
 """What one function may have got of another's instructions, as a share of them: inlined code grows little."""
+_MOST_CHANGES = 500
+"""Changed functions of a case, the largest first, among which moves are looked for."""
 _MANY = 8
 """Changed functions up to which sizes that fit are taken for a move. Between releases dozens change, and some
 always fit.
 """
-_ALIKE = 0.9
-"""Share of equal instructions from which a function is the same under another name."""
-_SHARED = 0.5
-"""Share of equal instructions from which code went from one function to the other."""
 _EQUAL = 0.005
 """Difference in instructions of functions whose code is unknown, up to which they are the same."""
-
-Difference = CodeDifference | ProgramDifference
-Differing = Mapping[Function, Difference]
-"""The functions that execute other instructions in head, and how they differ."""
 
 
 def find_moves(changes: Iterable[FunctionChange], differing: Differing | None = None) -> tuple[Move, ...]:
@@ -55,8 +45,8 @@ def find_moves(changes: Iterable[FunctionChange], differing: Differing | None = 
     Where code is known, and always among many changes, it shows a move: by the call that came or went, or by
     equal instructions.
     """
-    left = _Left(list(changes), differing)
-    left.many = len(left.changes) > _MANY
+    found = sorted(changes, key=lambda each: (-abs(each.change), each.function.name))[:_MOST_CHANGES]
+    left = _Left(found, differing, MovedCode(differing or {}), many=len(found) > _MANY)
     return (*_renames(left), *_anchored(left), *(() if left.many else _between_executed(left)))
 
 
@@ -66,7 +56,8 @@ class _Left:
 
     changes: list[FunctionChange]
     differing: Differing | None
-    many: bool = False
+    code: MovedCode
+    many: bool
     """True if so many functions changed that their sizes alone say nothing."""
 
     def take(self, chosen: Sequence[FunctionChange], *, renamed: bool = False) -> Move:
@@ -81,10 +72,9 @@ class _Left:
 
     def may_share(self, change: FunctionChange, other: FunctionChange) -> bool:
         """False if their code shows that nothing moved between the two, or if nothing shows that it did."""
-        differing = self.differing or {}
-        known = [differing.get(each.function) for each in (change, other)]
-        if any(each is not None and each.lines and not each.more for each in known):
-            return _calls_otherwise(change, other, differing) or _shares_code(*known)
+        functions = change.function, other.function
+        if any(map(self.code.is_known, functions)):
+            return self.code.shows_move(*functions)
         return not self.many
 
     def opposite(self, change: FunctionChange) -> list[FunctionChange]:
@@ -106,7 +96,7 @@ def _renames(left: _Left) -> Iterator[Move]:
             each
             for each in left.changes
             if each.new and not each.gone and each.function.object == gone.function.object
-            if _is_same(gone, each, left.differing or {}, by_code=left.many)
+            if _is_same(gone, each, left)
         ]
         if new:
             closest = min(new, key=lambda each: abs(each.head - gone.base))
@@ -115,44 +105,18 @@ def _renames(left: _Left) -> Iterator[Move]:
             yield Move((gone.function,), (closest.function,), named.change, renamed=True)
 
 
-def _is_same(gone: FunctionChange, new: FunctionChange, differing: Differing, *, by_code: bool) -> bool:
+def _is_same(gone: FunctionChange, new: FunctionChange, left: _Left) -> bool:
     """True if an operation calls both as often, and their code is alike, or without code their cost.
 
-    `by_code`: cost alone says nothing.
+    Among many changes cost alone says nothing.
     """
     calls = gone.base_calls, new.head_calls
     if calls[0] is not None and calls[1] is not None and abs(calls[0] - calls[1]) > CALLS_SHARE * calls[0]:
         return False
-    old, code = _code(gone.function, differing, "-"), _code(new.function, differing, "+")
-    if old and code:
-        return SequenceMatcher(None, old, code, autojunk=False).ratio() >= _ALIKE
-    return not by_code and abs(new.head - gone.base) <= max(LEAST_OF_A_CALL, _EQUAL * gone.base)
-
-
-_WORD = re.compile(r"[.\w]++")
-_PLACE = re.compile(r"0x[0-9a-f]{4,}|\{[0-9a-f]+\}")
-"""Matches addresses only.
-
-Per-CPU variables are offsets of five digits. Equal names carry a digest of their location.
-"""
-
-
-def instructions(lines: Iterable[str], sign: str) -> list[str]:
-    """The instructions that only one side has, in order, without addresses."""
-    return [_PLACE.sub("", line[1:]) for line in lines if line.startswith(sign)]
-
-
-def _code(function: Function, differing: Differing, sign: str) -> list[str]:
-    """The same of a function that one side alone has, without its own name; empty if unknown."""
-    known = differing.get(function)
-    if known is None or isinstance(known, ProgramDifference):
-        return []
-    own = plain_name(known.name)
-
-    def without_own_name(word: re.Match[str]) -> str:
-        return "<self>" if word[0] == own or word[0].startswith(f"{own}.") else word[0]
-
-    return [_WORD.sub(without_own_name, line) for line in instructions(known.lines, sign)]
+    same = left.code.is_same(gone.function, new.function)
+    if same is not None:
+        return same
+    return not left.many and abs(new.head - gone.base) <= max(LEAST_OF_A_CALL, _EQUAL * gone.base)
 
 
 def _anchored(left: _Left) -> Iterator[Move]:
@@ -188,29 +152,6 @@ def _is_anchor(change: FunctionChange) -> bool:
     if not before or not after or (after - before) * change.change <= 0:
         return False
     return abs(after - before) > CALLS_SHARE * before
-
-
-def _calls_otherwise(each: FunctionChange, other: FunctionChange, differing: Differing) -> bool:
-    """True if one of the two got or lost a call of the other."""
-    return _names(each.function, other.function, differing) or _names(
-        other.function, each.function, differing
-    )
-
-
-def _shares_code(one: Difference | None, other: Difference | None) -> bool:
-    """True if half of the instructions that one lost are what the other got."""
-    lines = [() if each is None else each.lines for each in (one, other)]
-    for lost, got in (lines, reversed(lines)):
-        less, more = Counter(instructions(lost, "-")), Counter(instructions(got, "+"))
-        if less and more and (less & more).total() >= _SHARED * min(less.total(), more.total()):
-            return True
-    return False
-
-
-def _names(function: Function, called: Function, differing: Differing) -> bool:
-    known = differing.get(function)
-    lines = () if known is None else known.lines
-    return any(called.name in _WORD.findall(line) for line in lines)
 
 
 def _others(

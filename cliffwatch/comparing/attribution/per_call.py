@@ -8,7 +8,8 @@ its repeatability.
 from collections.abc import Sequence
 
 from cliffwatch.comparing.attribution.changes import FunctionChange, Move, function_changes
-from cliffwatch.comparing.attribution.moves import Differing, find_moves, instructions, order_by_net
+from cliffwatch.comparing.attribution.moved_code import Differing, instructions
+from cliffwatch.comparing.attribution.moves import find_moves, order_by_net
 from cliffwatch.comparing.attribution.operations import Function, OperationCounts, mean_of, plain_name
 from cliffwatch.comparing.thresholds import (
     CALL_SHARE,

@@ -9,7 +9,8 @@ from cliffwatch.comparing.attribution.changes import (
     case_functions,
     functions_by_call,
 )
-from cliffwatch.comparing.attribution.moves import Differing, find_moves, order_by_net
+from cliffwatch.comparing.attribution.moved_code import Differing
+from cliffwatch.comparing.attribution.moves import find_moves, order_by_net
 from cliffwatch.comparing.attribution.operations import (
     OperationCounts,
     lacks_objects,

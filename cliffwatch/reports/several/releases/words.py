@@ -114,7 +114,7 @@ def cause(step: Step) -> str:
     upward = (step.row.change or 0.0) > 0
     behind = [each for each in found.changes if not found.by_call or (each.change > 0) == upward]
     if not behind:
-        return "no function that changed this way"
+        return "no function changed in this direction"
     named = ", ".join(map(_function, behind[:_MOST_FUNCTIONS]))
     more = len(behind) - _MOST_FUNCTIONS
     words = f"{named}, and {count_noun(more, 'more function')}" if more > 0 else named
