@@ -85,7 +85,7 @@ def test_a_case_that_one_release_cannot_measure_says_why_and_keeps_its_other_val
 def test_a_case_that_fails_with_the_shared_bench_is_measured_with_the_releases_own(
     history: Path, tmp_path: Path
 ) -> None:
-    done = audit(history, tmp_path, "--bench-from", "6.13")
+    done = audit(history, tmp_path, "--bench-from", "6.13", "--cpus", "2")
 
     assert done.exit_code == Exit.DONE, done.output
     record = json.loads((tmp_path / "out" / "releases.json").read_text())
@@ -93,8 +93,10 @@ def test_a_case_that_fails_with_the_shared_bench_is_measured_with_the_releases_o
         ("runs/local-storage.6.14", "6.14")
     ]
     assert not record["failures"]
+    assert record["settings"]["cpus"] == 2
     own = json.loads((tmp_path / "out" / "runs" / "local-storage.6.14" / "run.json").read_text())
     assert [arm["name"] for arm in own["arms"]] == ["6.14"]
+    assert own["guest"]["cpus"] == 2
 
 
 def test_an_audit_is_resumed_without_naming_its_trees(history: Path, tmp_path: Path) -> None:
@@ -112,7 +114,10 @@ def test_a_folder_with_another_audit_is_refused(history: Path, tmp_path: Path) -
     other = audit(history, tmp_path, "--profile", "standard")
     fewer = audit(history, tmp_path, tags=("v6.12", "v6.13"))
 
-    assert other.exit_code == fewer.exit_code == Exit.USAGE
+    larger = audit(history, tmp_path, "--cpus", "3")
+
+    assert other.exit_code == fewer.exit_code == larger.exit_code == Exit.USAGE
+    assert "holds an audit with other options" in " ".join(larger.stderr.split())
     assert "holds an audit with other profile" in " ".join(other.stderr.split())
     assert "holds an audit with other releases" in " ".join(fewer.stderr.split())
 

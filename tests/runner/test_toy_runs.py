@@ -281,8 +281,7 @@ def test_what_a_branch_adds_is_measured_as_discovered(repository: Path, tmp_path
 def test_a_suite_that_the_tree_is_too_old_for_is_said_to_be(repository: Path, tmp_path: Path) -> None:
     nothing = failure(run_toy(request(repository, tmp_path, suites=("lpm-trie",))))
 
-    assert nothing.message.startswith("no case of the chosen suites can run on this tree")
-    assert "came with linux about 6.18" in nothing.message + nothing.evidence
+    assert nothing.message == "no case of the chosen suites can run on this tree: came with linux about 6.18"
 
 
 def test_a_benchmark_that_the_tree_should_have_is_told_as_failed(repository: Path, tmp_path: Path) -> None:

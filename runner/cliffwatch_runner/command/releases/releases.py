@@ -52,6 +52,7 @@ class _Asked:
     tools: ToolChoice
     jobs: int
     isolation: IsolationChoice
+    cpus: int | None
 
     def settings(self) -> dict[str, object]:
         """What decides the measurements, besides releases, suites and profile."""
@@ -62,6 +63,7 @@ class _Asked:
             "cases": list(self.cases),
             "config": [path.name for path in self.fragments],
             **{name: value for name, value in tools.items() if value is not None},
+            **({} if self.cpus is None else {"cpus": self.cpus}),
         }
 
 
@@ -107,6 +109,11 @@ class _Asked:
     help="Size of kernels, benches, programs and guest roots to keep.",
 )
 @build_options
+@click.option(
+    "--cpus",
+    type=click.IntRange(1, 256),
+    help="CPUs of the guest; default: 1. Some suites need more: sockmap.",
+)
 @isolation_option(
     "Isolation of the trees' code from this host; none must be chosen explicitly, and the results record it."
 )
@@ -256,6 +263,7 @@ def _request(asked: _Asked) -> RunRequest:
         profile=asked.profile,
         mode="icount",
         boots=asked.boots,
+        cpus=asked.cpus,
         cache=asked.cache,
         cache_size=asked.cache_size,
         tools=asked.tools,
