@@ -42,6 +42,7 @@ OPTIONS_OF_RUN = {
         "--mode",
         "--accel",
         "--boots",
+        "--layouts",
         "--only-affected",
         "--bench-from",
         "--bench-args",

@@ -1,10 +1,9 @@
 """Builds kernels, named by a digest of tree, configuration and tools. No kernel is built twice."""
 
 import hashlib
-import re
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -12,24 +11,28 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.values import Part
 from cliffwatch_runner import clock
 from cliffwatch_runner.build.kernel_config import Fragments, check_config
-from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log, unfit_output
+from cliffwatch_runner.build.kernel_make import (
+    CONFIG,
+    CONFIG_BYTES,
+    Steps,
+    configure,
+    dump_btf,
+    kernel_make,
+)
+from cliffwatch_runner.build.layouts.relink import LAYOUT_RECIPE, relink
+from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.toolchain import Toolchain
-from cliffwatch_runner.build.worktree import BUILD, BuildSettings, Worktree
+from cliffwatch_runner.build.worktree import BuildSettings, Worktree
 from cliffwatch_runner.build.worktree_pool import lock_worktree
-from cliffwatch_runner.sandbox.untrusted_files import UnfitFile
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.revision import Revision
 from cliffwatch_runner.source.tree import Tree
 
-_STEP = re.compile(
-    r"(?m)^[^\S\n]++(?:CC|AS|LD|AR|HOSTCC|HOSTLD|OBJCOPY|BTF\w*|VDSO\w*|GEN|UPD|SYSMAP|BUILD)[^\S\n]++(?:\[M\][^\S\n]++)?(\S+)"
-)
-_FIRST_BUILD_STEPS = 1780
 _RECIPE = "1"
 """Increase it when a change to the build changes its result."""
 
 OUTPUTS = (
-    Output(path=".config", name="config", bytes=4 * MIB),
+    Output(path=CONFIG, name="config", bytes=CONFIG_BYTES),
     Output(path="arch/x86/boot/bzImage", name="bzImage", bytes=512 * MIB),
     Output(path="btf", name="btf", bytes=128 * MIB),
     Output(path="System.map", name="System.map", bytes=128 * MIB),
@@ -82,6 +85,10 @@ class Kernel:
     """
     shows_config: bool
     """True if the guest can read the kernel's configuration."""
+    layouts: Mapping[int, Path] = field(default_factory=dict)
+    """Entries of the images with code elsewhere, by seed (cliffwatch_runner.build.layouts)."""
+    one_layout: str | None = None
+    """Why it has no such images, if some were asked for."""
 
     @property
     def btf(self) -> Path:
@@ -125,23 +132,29 @@ def worktree_name(toolchain: Toolchain) -> str:
 
 
 def build_kernel(
-    tree: Tree, revision: Revision, *, fragments: Fragments, toolchain: Toolchain, settings: BuildSettings
+    tree: Tree,
+    revision: Revision,
+    *,
+    fragments: Fragments,
+    toolchain: Toolchain,
+    settings: BuildSettings,
+    layouts: Sequence[int] = (),
 ) -> Kernel | Failure:
-    """Returns the kernel of a revision, from the cache or built now.
+    """Returns the kernel of a revision and its images in `layouts`, from the cache or built now.
 
-    After a failure the log is kept in `failures/`.
+    A kernel that cannot be linked in them is returned without, and says why. After a failure the log is kept
+    in `failures/`.
 
     Raises Stopped if the user asked to stop, OSError if the cache cannot be written.
     """
     digest = kernel_digest(revision, fragments, toolchain, settings.trust)
     folder = settings.built / "kernels" / digest
-    kernel = cached_kernel(folder, settings)
+    build = _Build(tree, revision, fragments, toolchain, settings, folder, layouts)
+    kernel = build.cached()
     if kernel is not None:
         return kernel
     with settings.hold_lock(digest, "kernel"):
-        return cached_kernel(folder, settings) or _build(
-            tree, revision, fragments, toolchain, settings, folder
-        )
+        return build.cached() or build.make()
 
 
 def cached_kernel(folder: Path, settings: BuildSettings, *, was_there: bool = True) -> Kernel | None:
@@ -161,41 +174,88 @@ def cached_kernel(folder: Path, settings: BuildSettings, *, was_there: bool = Tr
     )
 
 
-def _build(
-    tree: Tree,
-    revision: Revision,
-    fragments: Fragments,
-    toolchain: Toolchain,
-    settings: BuildSettings,
-    folder: Path,
-) -> Kernel | Failure:
-    began = clock.monotonic()
-    with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
-        given = Path(temporary)
-        (given / "fragment").write_text(fragments.text)
-        with lock_worktree(worktree_name(toolchain), settings, given) as worktree:
-            settings.report_progress(None, "checking out")
-            failure = worktree.check_out(tree, revision)
-            log = worktree.log("build")
-            if failure is None:
-                failure = _configure(worktree, fragments, toolchain, log)
-            if failure is None:
-                steps = _Steps(worktree.folder / "steps", settings.report_progress)
-                failure = worktree.make([*_make(worktree, toolchain), "bzImage"], log, steps.count)
-            if failure is None:
-                steps.remember()
-                failure = _dump_btf(worktree, log)
-            if failure is None:
-                describe = partial(_record, fragments, revision, clock.monotonic() - began)
-                failure = _ENTRY.store(folder, worktree.output, log, describe)
+@dataclass(frozen=True, slots=True)
+class _Build:
+    tree: Tree
+    revision: Revision
+    fragments: Fragments
+    toolchain: Toolchain
+    settings: BuildSettings
+    folder: Path
+    layouts: Sequence[int]
+    began: float = field(default_factory=clock.monotonic)
+
+    def cached(self) -> Kernel | None:
+        """Returns the kernel if it and all its layouts are in the cache."""
+        kernel = cached_kernel(self.folder, self.settings)
+        found = self._found_layouts()
+        return None if kernel is None or len(found) < len(self.layouts) else replace(kernel, layouts=found)
+
+    def make(self) -> Kernel | Failure:
+        known = cached_kernel(self.folder, self.settings)
+        with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
+            given = Path(temporary)
+            (given / "fragment").write_text(self.fragments.text)
+            with lock_worktree(worktree_name(self.toolchain), self.settings, given) as worktree:
+                log = worktree.log("build")
+                failure = self._compile(worktree, log) or (
+                    self._store(self.folder, worktree, log) if known is None else None
+                )
                 if failure is not None:
-                    worktree.distrust_output()
-            if failure is not None:
-                save_failure_log(failure, log, settings.cache, folder.name)
-                return failure
-    kernel = cached_kernel(folder, settings, was_there=False)
-    assert kernel is not None
-    return kernel
+                    save_failure_log(failure, log, self.settings.cache, self.folder.name)
+                    return failure
+                why = self._link_layouts(worktree)
+        kernel = cached_kernel(self.folder, self.settings, was_there=known is not None)
+        assert kernel is not None
+        return replace(kernel, layouts=self._found_layouts() if why is None else {}, one_layout=why)
+
+    def _compile(self, worktree: Worktree, log: Path) -> Failure | None:
+        self.settings.report_progress(None, "checking out")
+        failure = worktree.check_out(self.tree, self.revision)
+        if failure is None:
+            failure = configure(worktree, self.fragments, self.toolchain, log)
+        if failure is None:
+            steps = Steps(worktree.folder / "steps", self.settings.report_progress)
+            failure = worktree.make([*kernel_make(worktree, self.toolchain), "bzImage"], log, steps.count)
+        if failure is None:
+            steps.remember()
+            failure = dump_btf(worktree, log)
+        return failure
+
+    def _link_layouts(self, worktree: Worktree) -> str | None:
+        """Links what is missing. Returns why it cannot be linked."""
+        missing = [seed for seed in self.layouts if seed not in self._found_layouts()]
+        if not missing:
+            return None
+        log = worktree.log("relink")
+
+        def store(seed: int) -> Failure | None:
+            return self._store(self._layout_folder(seed), worktree, log)
+
+        failure = relink(worktree, kernel_make(worktree, self.toolchain), missing, log=log, store=store)
+        if failure is None:
+            return None
+        save_failure_log(failure, log, self.settings.cache, f"{self.folder.name}-layouts")
+        return failure.message
+
+    def _store(self, folder: Path, worktree: Worktree, log: Path) -> Failure | None:
+        describe = partial(_record, self.fragments, self.revision, clock.monotonic() - self.began)
+        failure = _ENTRY.store(folder, worktree.output, log, describe)
+        if failure is not None:
+            worktree.distrust_output()
+        return failure
+
+    def _found_layouts(self) -> Mapping[int, Path]:
+        folders = {seed: self._layout_folder(seed) for seed in self.layouts}
+        return {
+            seed: folder
+            for seed, folder in folders.items()
+            if _ENTRY.read(folder, self.settings.uses) is not None
+        }
+
+    def _layout_folder(self, seed: int) -> Path:
+        name = hashlib.sha256(f"{self.folder.name}\0layout {LAYOUT_RECIPE} {seed}".encode()).hexdigest()[:32]
+        return self.folder.with_name(name)
 
 
 def _record(fragments: Fragments, revision: Revision, seconds: float, copies: Path) -> KernelRecord | Failure:
@@ -209,66 +269,3 @@ def _record(fragments: Fragments, revision: Revision, seconds: float, copies: Pa
         config_digest=hashlib.sha256(config).hexdigest(),
         release=revision.release,
     )
-
-
-def _make(worktree: Worktree, toolchain: Toolchain) -> list[str]:
-    cc = Path(toolchain.cc.program).name
-    suffix = cc.removeprefix("clang")
-    llvm = [f"LLVM={suffix or 1}"] if toolchain.cc.name == "clang" else []
-    return [
-        *("make", "-C", str(worktree.source), f"O={BUILD}", "ARCH=x86_64", *llvm),
-        *(
-            f"CC={worktree.compiler(toolchain.cc.program)}",
-            f"PAHOLE={toolchain.pahole.program}",
-            "LOCALVERSION=",
-        ),
-    ]
-
-
-def _configure(worktree: Worktree, fragments: Fragments, toolchain: Toolchain, log: Path) -> Failure | None:
-    """Generates the configuration and checks it before any time is spent on a build."""
-    fragment = f"KCONFIG_ALLCONFIG={worktree.given('fragment')}"
-    failure = worktree.make([*_make(worktree, toolchain), fragment, "allnoconfig"], log)
-    if failure is not None:
-        return failure
-    config = worktree.output.read(OUTPUTS[0].path, limit=OUTPUTS[0].bytes)
-    if isinstance(config, UnfitFile):
-        worktree.distrust_output()
-        return unfit_output(config)
-    return check_config(fragments.wanted, config.decode(errors="replace"))[0]
-
-
-def _dump_btf(worktree: Worktree, log: Path) -> Failure | None:
-    """Keeps the types of vmlinux, from which bench is built, without its 200 MB of debug information."""
-    clear = ["rm", "-rf", "--", f"{worktree.build}/btf"]
-    dump = [
-        "objcopy",
-        "--dump-section",
-        f".BTF={worktree.build}/btf",
-        f"{worktree.build}/vmlinux",
-        "/dev/null",
-    ]
-    return worktree.make(clear, log) or worktree.make(dump, log)
-
-
-class _Steps:
-    """Estimates the progress of a build from make's output lines.
-
-    The first build is compared with a fixed count.
-    """
-
-    def __init__(self, memory: Path, report_progress: Callable[[float | None, str], None]) -> None:
-        self._memory = memory
-        self._report_progress = report_progress
-        self._expected = _FIRST_BUILD_STEPS if not memory.exists() else None
-        self._count = 0
-
-    def count(self, output: str) -> None:
-        steps = _STEP.findall(output)
-        self._count += len(steps)
-        if steps:
-            share = min(0.99, self._count / self._expected) if self._expected else None
-            self._report_progress(share, steps[-1])
-
-    def remember(self) -> None:
-        self._memory.write_text(f"{self._count}\n")

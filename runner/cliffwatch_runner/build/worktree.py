@@ -28,11 +28,15 @@ BUILD = ".cliffwatch"
 DISTRUSTED = "distrusted"
 """Marks a worktree whose output must be removed before its next use."""
 
+UNFINISHED = "unfinished"
+"""Made before a command writes the output, removed once it has ended by itself."""
+
 _SOURCE = Path("/cliffwatch/tree/src")
 _CCACHE = Path("/cliffwatch/ccache")
 _GIVEN = Path("/cliffwatch/given")
 
 _SLACK_SECONDS = 60.0
+_CLOCK_SLACK_SECONDS = 1.0
 _COPY_SECONDS = 3600.0
 _CCACHE_SIZE = "10G"
 _COMPILER = "ccache.sh"
@@ -75,10 +79,11 @@ class Worktree:
     def __init__(self, folder: Path, ccache: Path, given: Path, settings: BuildSettings) -> None:
         self.folder = folder
         self.settings = settings
-        self._given = given
+        self.given_folder = given
         self._ccache = ccache
         self._source = folder / "source"
         self._scratch: Path | None = None
+        self._unfinished = folder / UNFINISHED
         self._fixed = settings.sandbox.fixed_paths
         self.output = UntrustedFolder(folder / "output" if self._fixed else self._source / BUILD)
 
@@ -94,7 +99,7 @@ class Worktree:
 
     def given(self, name: str) -> Path:
         """Returns the path of a file from the host as a build sees it."""
-        return (_GIVEN if self._fixed else self._given) / name
+        return (_GIVEN if self._fixed else self.given_folder) / name
 
     def log(self, name: str) -> Path:
         """Returns the path of a log of this worktree, after deleting the old log."""
@@ -109,8 +114,8 @@ class Worktree:
             self.open_output()
             script = (files("cliffwatch_runner.build") / "config" / "ccache.sh").read_text()
             headers_pull_in = mentions(tree.mirror, revision, "incbin", ("include", "arch/x86/include"))
-            (self._given / _COMPILER).write_text(_PLAIN_CCACHE if headers_pull_in else script)
-            (self._given / _COMPILER).chmod(0o644)
+            (self.given_folder / _COMPILER).write_text(_PLAIN_CCACHE if headers_pull_in else script)
+            (self.given_folder / _COMPILER).chmod(0o644)
         return failure
 
     def open_output(self) -> None:
@@ -137,10 +142,14 @@ class Worktree:
         `tools` are folders with programs outside /usr that the command needs. If a tree writes into its own
         source, the command is repeated on a writable copy of the source, which is removed after this use.
         """
+        self._remove_unfinished(log)
+        self._unfinished.touch()
         done = self._run(command, log, on_output, tools)
         if self._writes_its_source(done):
             self._copy_source()
             done = self._run(command, log, on_output, tools)
+        if not isinstance(done, Failure):
+            self._unfinished.unlink()
         if isinstance(done, Failure):
             return replace(done, evidence=_tail(log))
         return None if done.ok else failure_of(_read_log(log, done))
@@ -163,6 +172,14 @@ class Worktree:
         if self._scratch is not None:
             remove_tree(self._scratch)
             self._scratch = None
+
+    def _remove_unfinished(self, log: Path) -> None:
+        """Removes what a killed command wrote: make would take half a file for a whole one."""
+        if not self._unfinished.exists():
+            return
+        began = self._unfinished.stat().st_mtime - _CLOCK_SLACK_SECONDS
+        find = ["find", str(self.build), "-type", "f", "-newermt", f"@{began:.3f}", "-delete"]
+        self._run(find, log, None, ())
 
     def _writes_its_source(self, done: process.Finished | Failure) -> bool:
         tried = not isinstance(done, Failure) and not done.ok and "Read-only file system" in done.output
@@ -223,7 +240,7 @@ class Worktree:
             Mount(source=self._scratch or self._source, target=_SOURCE, writable=self._scratch is not None),
             Mount(source=self.output.mount_source, target=_SOURCE / BUILD, writable=True),
             Mount(source=self._ccache, target=_CCACHE, writable=True),
-            Mount(source=self._given, target=_GIVEN),
+            Mount(source=self.given_folder, target=_GIVEN),
         ]
 
     def _environment(self, jobs: int) -> dict[str, str]:

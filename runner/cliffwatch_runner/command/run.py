@@ -23,6 +23,7 @@ from cliffwatch_runner.command.options.measuring import (
     AskedMode,
     accel_option,
     isolation_option,
+    layouts_option,
     mode_option,
     profile_option,
 )
@@ -83,6 +84,7 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
         "to 30; auto: staged in walltime, 1 or 2 in icount. With --mode both: for walltime."
     ),
 )
+@layouts_option
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the order of boots and cases.")
 @click.option(
     "--bench-from",

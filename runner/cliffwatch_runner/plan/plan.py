@@ -1,7 +1,7 @@
 """Plans the boots of a run: their arms, order and cases. Pure: a seed always gives the same plan."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from cliffwatch.catalogue.suite import PlannedCase
@@ -30,6 +30,9 @@ class PlannedBoot:
     """Indices into the plan's cases, in the order of execution."""
 
     stage: Stage = "screen"
+    layout: int | None = None
+    """Seed of the image that it boots (cliffwatch_runner.build.layouts); None for the kernel as it was built.
+    """
 
     @property
     def folder(self) -> str:
@@ -50,6 +53,17 @@ class Plan:
     notable: float | None = None
     """Threshold for the decisions of the stages, as a fraction; None for each row's default."""
 
+    arms: tuple[str, ...] = ()
+    """Arms of the screen, the control included."""
+
+    layouts: int = 1
+    """Layouts of each arm in each stage; 1 for the kernel as it was built."""
+
+    def layouts_of(self, arms: Collection[str]) -> tuple[int, ...]:
+        """Returns the seeds of the images that the planned boots of these arms need, in order of use."""
+        seeds = (boot.layout for boot in self.boots if boot.arm in arms)
+        return tuple(dict.fromkeys(seed for seed in seeds if seed is not None))
+
     def guest_seconds(self) -> float:
         """Returns the guests' seconds over all boots, without their start-up."""
         return float(sum(self.cases[case].guest_seconds for boot in self.boots for case in boot.cases))
@@ -63,6 +77,7 @@ def make_plan(
     seed: int,
     notable: float | None = None,
     of_noisy: int = 0,
+    layouts: int = 1,
 ) -> Plan:
     """Plans the boots of each arm.
 
@@ -72,10 +87,21 @@ def make_plan(
     Arms come in random order within a block, so that a drift of the host affects all arms alike (randomised
     complete blocks). The order of the cases is random too, but the same for all arms of a block. An earlier
     case thus leaves the same state behind in the kernels of all arms.
+
+    With several layouts, an arm's boots take them in turn. No two arms have one in common, and the second
+    stage has others than the screen: what it confirms must not owe to the layouts that made it a candidate.
     """
     stages = None if isinstance(boots, int) else boots
     count = boots if isinstance(boots, int) else boots.screen
-    plan = Plan(seed=seed, cases=tuple(cases), boots=(), stages=stages, notable=notable)
+    plan = Plan(
+        seed=seed,
+        cases=tuple(cases),
+        boots=(),
+        stages=stages,
+        notable=notable,
+        arms=tuple(arms),
+        layouts=layouts,
+    )
     plan = _with_blocks(plan, tuple(range(len(cases))), arms=arms, blocks=count, stage="screen")
     noisy = tuple(number for number, case in enumerate(cases) if case.icount.assume == "nothing")
     if not noisy:
@@ -106,11 +132,25 @@ def _with_blocks(
             rng.shuffle(arms_of_block)
             planned += [
                 PlannedBoot(
-                    index=len(planned) + offset, block=block, arm=arm, cases=tuple(order), stage=stage
+                    index=len(planned) + offset,
+                    block=block,
+                    arm=arm,
+                    cases=tuple(order),
+                    stage=stage,
+                    layout=_layout(plan, arm, stage, block),
                 )
                 for offset, arm in enumerate(arms_of_block, start=1)
             ]
     return replace(plan, boots=tuple(planned))
+
+
+def _layout(plan: Plan, arm: str, stage: Stage, block: int) -> int | None:
+    """Returns the seed of a boot's image: the arms take the numbers from 1 in turn."""
+    if plan.layouts == 1:
+        return None
+    before = 0 if stage == "screen" else 1 + max(boot.block for boot in plan.boots if boot.stage == "screen")
+    number = (block - before) % plan.layouts + (0 if stage == "screen" else plan.layouts)
+    return 1 + plan.arms.index(arm) + number * len(plan.arms)
 
 
 def _by_guest(plan: Plan, cases: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:

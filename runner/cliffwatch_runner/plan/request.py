@@ -26,6 +26,10 @@ ICOUNT_NOISY_BOOTS = 6
 """Fewest boots per arm of cases whose counts do not repeat. Fewer boots leave them inconclusive."""
 
 
+DEFAULT_LAYOUTS = 8
+"""Layouts of each kernel in walltime. Fewer cannot be told apart: see docs/calibration.md."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """One call of `cliffwatch run`.
@@ -142,6 +146,9 @@ class RunRequest:
     accel: Accel = DEFAULT_ACCEL
     """What runs the guests of walltime."""
 
+    layouts: int | None = None
+    """Images of each kernel that differ only in where code lies; None for the default of the mode."""
+
     answered: frozenset[CaseKey] = frozenset()
     """Cases that icount decided already. They are not measured."""
 
@@ -161,8 +168,10 @@ class RunRequest:
         return self.accel == "tcg"
 
     def one_of_modes(self, mode: Mode) -> "RunRequest":
-        """Returns the request of one mode of several; the accelerator is for walltime alone."""
-        return replace(self, mode=mode, accel=self.accel if mode == "walltime" else DEFAULT_ACCEL)
+        """Returns the request of one mode of several; accelerator and layouts are for walltime alone."""
+        if mode == "walltime":
+            return replace(self, mode=mode)
+        return replace(self, mode=mode, accel=DEFAULT_ACCEL, layouts=None)
 
     @property
     def boots_per_arm(self) -> int | Stages:
@@ -173,3 +182,9 @@ class RunRequest:
         if self.boots is not None:
             return self.boots
         return ADAPTIVE if self.mode == "walltime" else ICOUNT_BOOTS[self.profile]
+
+    @property
+    def screen_boots(self) -> int:
+        """Returns the boots of each arm that are planned at first."""
+        boots = self.boots_per_arm
+        return boots if isinstance(boots, int) else boots.screen

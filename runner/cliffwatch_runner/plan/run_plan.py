@@ -15,6 +15,7 @@ from cliffwatch_runner.guest.programs import GuestData
 from cliffwatch_runner.host.facts import host_record, platform_name
 from cliffwatch_runner.host.programs import program_versions
 from cliffwatch_runner.plan.arguments import check_arguments, unmatched_patterns
+from cliffwatch_runner.plan.layouts import layout_problem, planned_layouts
 from cliffwatch_runner.plan.objects import object_of, objects_of_tree, with_objects, with_own_objects
 from cliffwatch_runner.plan.plan import Plan, fewest_boots, make_plan
 from cliffwatch_runner.plan.request import ICOUNT_NOISY_BOOTS, RunRequest
@@ -87,6 +88,9 @@ class PlannedRun:
     shape: GuestShape
     """Of the guests of cases that need no other."""
 
+    layouts: int = 1
+    """Layouts of each kernel; 1 if they are booted as they were built."""
+
     host_faults: tuple[str, ...] = ()
     """Why the host is not a bench host: failed walltime checks of `cliffwatch doctor`; empty in icount."""
 
@@ -119,6 +123,9 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
     run = _resolve(request)
     if isinstance(run, tuple):
         return run
+    problem = layout_problem(request, run.subjects)
+    if problem is not None:
+        return (problem,)
     selection = select_run_cases(run, None)
     wrong = unmatched_patterns(request, tuple(case.key for case in selection.cases))
     return wrong or plan_cases(run, selection)
@@ -150,6 +157,7 @@ def plan_boots(run: Run, selection: Selection) -> Run:
         seed=request.seed,
         notable=request.notable,
         of_noisy=max(ICOUNT_NOISY_BOOTS, fewest_boots(noisy)) if own else 0,
+        layouts=run.layouts,
     )
     return replace(run, plan=plan, left_out=selection.left_out)
 
@@ -225,6 +233,7 @@ def _resolve(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
         plan=Plan(seed=request.seed, cases=(), boots=()),
         left_out=(),
         shape=guest_shape(request, _LEAST_MEMORY_MIB),
+        layouts=planned_layouts(request, subjects.arms),
     )
 
 

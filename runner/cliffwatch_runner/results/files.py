@@ -76,6 +76,7 @@ def write_boot(
         block=boot.block,
         arm=boot.arm,
         stage=boot.stage,
+        layout=None if boot.layout is None else f"layout-{boot.layout}",
         began=began.isoformat(),
         ended=ended.isoformat(),
         status=_boot_status(boot, results, parts),

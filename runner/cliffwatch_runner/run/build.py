@@ -15,6 +15,7 @@ from cliffwatch_runner.host.capacity import free_disk
 from cliffwatch_runner.plan.run_plan import PlannedRun, plan_cases, select_run_cases
 from cliffwatch_runner.plan.subjects import Subject
 from cliffwatch_runner.run.built_run import BuiltArm, BuiltRun, RunTools
+from cliffwatch_runner.run.layouts import check_layouts, seeds_of_first_stage
 from cliffwatch_runner.run.programs import BuiltPrograms, add_objects, build_programs
 from cliffwatch_runner.sandbox.isolation import isolation_sentence
 
@@ -48,14 +49,11 @@ def build(run: PlannedRun, tools: RunTools) -> BuiltRun | tuple[Failure, ...]:
     programs = build_programs(run, tools)
     if isinstance(programs, Failure):
         return (programs,)
-    arms: dict[str, BuiltArm] = {}
-    for subject in run.subjects:
-        kernel = _kernel(subject, run, tools)
-        if isinstance(kernel, Failure) and kernel.whose != "kernel":
-            return (kernel,)
-        arms[subject.arm] = BuiltArm(
-            subject=subject, kernel=kernel, toolchain=tools.of_arms[subject.arm].toolchain
-        )
+    arms = _arms(run, tools)
+    laid_out = arms if isinstance(arms, Failure) else check_layouts(run, arms)
+    if isinstance(arms, Failure) or isinstance(laid_out, Failure):
+        return tuple(each for each in (laid_out,) if isinstance(each, Failure))
+    run = laid_out
     bench = _bench(arms, run, tools)
     if isinstance(bench, tuple):
         return bench
@@ -63,6 +61,19 @@ def build(run: PlannedRun, tools: RunTools) -> BuiltRun | tuple[Failure, ...]:
     if isinstance(with_objects, tuple):
         return with_objects
     return _built(run, tools, arms, bench, with_objects)
+
+
+def _arms(run: PlannedRun, tools: RunTools) -> dict[str, BuiltArm] | Failure:
+    """Builds the arms' kernels. Returns a failure if it is not a kernel's."""
+    arms: dict[str, BuiltArm] = {}
+    for subject in run.subjects:
+        kernel = _kernel(subject, run, tools)
+        if isinstance(kernel, Failure) and kernel.whose != "kernel":
+            return kernel
+        arms[subject.arm] = BuiltArm(
+            subject=subject, kernel=kernel, toolchain=tools.of_arms[subject.arm].toolchain
+        )
+    return arms
 
 
 def _built(
@@ -111,6 +122,7 @@ def _kernel(arm: Subject, run: PlannedRun, tools: RunTools) -> Kernel | Failure:
         fragments=own.fragments,
         toolchain=own.toolchain,
         settings=tools.settings,
+        layouts=seeds_of_first_stage(run, arm.arm, tools.settings.trust),
     )
     if isinstance(kernel, Failure):
         progress.end(f"{arm.short}: {kernel.message}")

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from cliffwatch.failure import Failure
 from cliffwatch_runner.build.cache.executed import Executed
@@ -77,6 +78,11 @@ class BuiltRun(PlannedRun):
 
     executed: Executed | None = None
     """The counts by which cases were left out, from the cache or from another run; None if none were used."""
+
+    def image(self, arm: str, layout: int | None = None) -> Path:
+        """Returns the cache entry with the image of an arm's kernel in a layout, or as it was built."""
+        kernel = self.kernels[arm]
+        return kernel.folder if layout is None else kernel.layouts[layout]
 
     @property
     def kernels(self) -> dict[str, Kernel]:

@@ -105,7 +105,7 @@ def _boot(run: BuiltRun, boot: PlannedBoot, folder: Path, progress: BootProgress
             break
     starved = bool(parts) and parts[-1].end.status == "starved"
     if not stop.is_set() and not starved:
-        counting, kernel = run.counting.get(boot.arm), run.kernels[boot.arm].folder
+        counting, kernel = run.counting.get(boot.arm), run.image(boot.arm, boot.layout)
         counts = (
             None
             if counting is None
@@ -137,7 +137,7 @@ def _part(
 ) -> PartEnd:
     planned = run.plan.cases
     end = boot_guest(
-        boot_order(run, boot.arm, [(index, planned[index]) for index in cases]),
+        boot_order(run, boot.arm, [(index, planned[index]) for index in cases], layout=boot.layout),
         folder,
         on_case=partial(progress.case_begins, boot),
         should_stop=run.tools.stop.is_set,
@@ -151,13 +151,17 @@ def _part(
 
 
 def boot_order(
-    run: BuiltRun, arm: str, cases: Sequence[tuple[int, PlannedCase]], recording: Recording | None = None
+    run: BuiltRun,
+    arm: str,
+    cases: Sequence[tuple[int, PlannedCase]],
+    recording: Recording | None = None,
+    layout: int | None = None,
 ) -> BootOrder:
     """Returns the order for one start of a guest.
 
-    `cases` share a shape; each comes with its index in the plan.
+    `cases` share a shape; each comes with its index in the plan. `layout` is the seed of its image.
     """
-    guest, sandbox = _arm_guest(run, arm), run.tools.guest_sandbox
+    guest, sandbox = _arm_guest(run, arm, layout), run.tools.guest_sandbox
     shape = shape_of_case(run.shape, cases[0][1].guest)
     guest_cases = tuple(_guest_case(index, case, shape, run.data) for index, case in cases)
     housekeeping = sorted(os.sched_getaffinity(0) - set(run.shape.pin)) if run.shape.pin else []
@@ -176,10 +180,10 @@ def boot_order(
     )
 
 
-def _arm_guest(run: BuiltRun, arm: str) -> ArmGuest:
+def _arm_guest(run: BuiltRun, arm: str, layout: int | None) -> ArmGuest:
     kernel, settings = run.kernels[arm], run.arms[arm].subject.settings
     return ArmGuest(
-        kernel=kernel.folder,
+        kernel=run.image(arm, layout),
         programs=_guest_programs(run, run.programs[arm]),
         config=kernel.given_config,
         forbidden=forbidden_in_prebuilt() if kernel.prebuilt else FORBIDDEN,

@@ -265,6 +265,7 @@ def _plan(plan: Plan, shape: GuestShape) -> PlanRecord:
         seed=plan.seed,
         notable=plan.notable,
         stages=stages_record(plan.stages),
+        layouts=plan.layouts,
         cases=tuple(
             PlannedCaseRecord(
                 suite=case.key.suite,

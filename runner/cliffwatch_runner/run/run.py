@@ -33,6 +33,7 @@ from cliffwatch_runner.results.files import finished_boot, write_document
 from cliffwatch_runner.results.folder import ResultFolder, choose_folder
 from cliffwatch_runner.run.arm_failures import arm_failures
 from cliffwatch_runner.run.built_run import BuiltRun
+from cliffwatch_runner.run.layouts import link_layouts
 from cliffwatch_runner.run.measure import measure
 from cliffwatch_runner.run.modes.confirm import further_boots
 from cliffwatch_runner.run.prepare import plan_with_progress, prepare_run
@@ -240,7 +241,10 @@ def _measure_stages(run: BuiltRun, written: _Record) -> BuiltRun | Failure:
         longer = None if stop.is_set() else further_boots(written.folder, run.plan)
         if longer is None:
             return run
-        run = replace(run, plan=longer)
+        linked = link_layouts(replace(run, plan=longer))
+        if isinstance(linked, Failure):
+            return linked
+        run = linked
 
 
 def _boots_text(plan: Plan) -> str:

@@ -35,6 +35,14 @@ accel_option = click.option(
 )
 
 
+layouts_option = click.option(
+    "--layouts",
+    type=click.IntRange(1, 100),
+    help="Images of each kernel that differ only in where code lies, for walltime; default: 8. With 1, a "
+    "change in time may come from where the linker put code alone.",
+)
+
+
 def modes_option(about: str) -> Callable[[F], F]:
     """Adds `--mode` as a repeatable, required option. The command gets `modes`."""
     return click.option("--mode", "modes", multiple=True, required=True, type=click.Choice(MODES), help=about)

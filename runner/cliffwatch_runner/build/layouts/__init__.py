@@ -1,0 +1,1 @@
+"""Images of one kernel that differ only in where their code lies."""

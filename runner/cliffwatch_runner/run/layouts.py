@@ -1,0 +1,92 @@
+"""Has kernels linked in the layouts that a plan's boots need."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cliffwatch.failure import Failure, kernel_failed
+from cliffwatch.samples import CONTROL
+from cliffwatch_runner.build.kernel import Kernel, build_kernel
+from cliffwatch_runner.plan.plan import confirming_plan
+from cliffwatch_runner.plan.run_plan import PlannedRun
+from cliffwatch_runner.run.built_run import BuiltArm, BuiltRun
+from cliffwatch_runner.source.access import Trust
+from cliffwatch_runner.source.revision import Revision
+
+
+def seeds_of_first_stage(run: PlannedRun, arm: str, trust: Trust) -> tuple[int, ...]:
+    """Returns the layouts in which an arm's kernel is linked right after its build.
+
+    Those of the second stage are linked once it begins, except for a tree from outside: its build output is
+    gone by then.
+    """
+    plan = run.plan
+    if trust == "outside" and plan.stages is not None and plan.cases:
+        plan = confirming_plan(plan, (0,), arms=plan.arms, boots=plan.layouts)
+    return plan.layouts_of(_names(run, arm))
+
+
+def _names(run: PlannedRun, arm: str) -> tuple[str, ...]:
+    """Returns the arms that boot this arm's kernel: the control boots the first arm's, in its own layouts."""
+    return (arm, CONTROL) if arm == run.subjects[0].arm else (arm,)
+
+
+def check_layouts(run: PlannedRun, arms: Mapping[str, BuiltArm]) -> PlannedRun | Failure:
+    """Returns the run in one layout, with a note, if a kernel cannot be linked in others.
+
+    Returns a failure if the user asked for layouts.
+    """
+    why = next(
+        (
+            f"{name}: {built.kernel.one_layout}"
+            for name, built in arms.items()
+            if isinstance(built.kernel, Kernel) and built.kernel.one_layout is not None
+        ),
+        None,
+    )
+    if why is not None and run.request.layouts is not None:
+        return kernel_failed(
+            f"--layouts: {why}",
+            "use --layouts 1; the log is in failures/ of the cache, or fix how vmlinux is linked",
+        )
+    if run.mode != "walltime" or (run.layouts > 1 and why is None):
+        return run
+    because = f" ({why})" if why is not None else ""
+    note = (
+        f"each kernel has one layout{because}: a change of a few per cent may come from where the linker put"
+        " code, and not from what the code does"
+    )
+    return replace(run, layouts=1, notes=(*run.notes, note))
+
+
+def link_layouts(run: BuiltRun) -> BuiltRun | Failure:
+    """Links what the boots of the plan need and the cache does not have. Raises Stopped and OSError."""
+    arms = dict(run.arms)
+    for subject in run.subjects:
+        kernel, names = arms[subject.arm].kernel, _names(run, subject.arm)
+        needed = run.plan.layouts_of(names)
+        if not isinstance(kernel, Kernel) or set(needed) <= set(kernel.layouts):
+            continue
+        linked = _linked(run, subject.arm, needed)
+        if isinstance(linked, Failure):
+            return linked
+        for name in set(names) & set(arms):
+            arms[name] = replace(arms[name], kernel=linked)
+    return replace(run, arms=arms)
+
+
+def _linked(run: BuiltRun, arm: str, layouts: tuple[int, ...]) -> Kernel | Failure:
+    tools, subject = run.tools, run.arms[arm].subject
+    assert isinstance(subject.of, Revision)
+    tools.progress.begin(f"link {arm}", f"{subject.short} in further layouts")
+    kernel = build_kernel(
+        run.tree,
+        subject.of,
+        fragments=tools.of_arms[arm].fragments,
+        toolchain=tools.of_arms[arm].toolchain,
+        settings=tools.settings,
+        layouts=layouts,
+    )
+    if isinstance(kernel, Kernel) and kernel.one_layout is not None:
+        kernel = kernel_failed(f"{arm}: {kernel.one_layout}", "measure it in one layout: --layouts 1")
+    tools.progress.end(kernel.message if isinstance(kernel, Failure) else "linked")
+    return kernel
