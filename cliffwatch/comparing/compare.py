@@ -158,7 +158,14 @@ def _noisy(rows: Sequence[Row], reported: Sequence[Comparison]) -> Sequence[Row]
 
 
 def _side(arm: Arm) -> SideFacts:
-    return SideFacts(name=arm.name, label=arm.label, facts=arm.facts, boots=_screening_boots(arm.boots))
+    layouts = {boot.layout for boot in arm.boots if boot.stage == "screen"} - {None}
+    return SideFacts(
+        name=arm.name,
+        label=arm.label,
+        facts=arm.facts,
+        boots=_screening_boots(arm.boots),
+        layouts=max(1, len(layouts)),
+    )
 
 
 def _screening_boots(boots: Sequence[Boot]) -> int:

@@ -109,6 +109,8 @@ class SideFacts:
     facts: Mapping[str, str]
     """Such as the commit and the compiler."""
     boots: int
+    layouts: int = 1
+    """Layouts that these boots had; 1 if only one is known."""
     name: str = ""
     """Name of the arm; empty if its side identifies it."""
 

@@ -17,12 +17,14 @@ FORMAT_VERSION: Final = 1
 class SideRecord(Part, frozen=True, kw_only=True):
     """An arm of a comparison.
 
-    `boots` is their number. `facts` are texts by name, such as commit and release.
+    `boots` is their number, `layouts` the number of layouts that they had, 1 if only one is known. `facts`
+    are texts by name, such as commit and release.
     """
 
     name: str
     label: str
     boots: Count
+    layouts: Count = 1
     facts: dict[str, str]
 
 

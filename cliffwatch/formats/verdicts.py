@@ -32,10 +32,12 @@ class Control:
     """The base vs base check: base against itself under another name.
 
     The method would have published a change in `published` of `rows` rows. `largest` is the largest
-    difference, a fraction: how no change looks on this host. `arm` is the arm that was booted twice.
+    difference, a fraction: how no change looks on this host. `arm` is the arm that was booted twice. With
+    several `layouts` its boots have others than base's, and what luck of placement does is in the check.
     """
 
     arm: str = "base"
+    layouts: int = 1
     rows: int
     published: int
     largest: float

@@ -151,7 +151,9 @@ def environments(state: PullRequestState) -> Fold | None:
     lines: list[str] = []
     for each, progress in state.measured():
         compared = progress.compared
-        facts = ", ".join([trials(compared), *(code(fact) for fact in progress.context.setting)])
+        facts = ", ".join(
+            [trials(compared.base, compared.head), *(code(fact) for fact in progress.context.setting)]
+        )
         lines += [one_line(f"{word(each.platform)} {each.mode}: {facts}", first="- ")]
         lines += [one_line(f"differs: {text}", first="  - ") for text in _differences(progress)]
         sentences = code_sentences(compared, progress.context)

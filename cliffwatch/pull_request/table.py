@@ -139,7 +139,9 @@ def cell_text(cell: ComparisonRow | None) -> str:
 
 def _boots(compared: ComparisonSet) -> str:
     base, head = compared.base.boots, compared.head.boots
-    return f"{base:,}" if base == head else f"{base:,} and {head:,}"
+    layouts = min(compared.base.layouts, compared.head.layouts)
+    spread = f" in {layouts} layouts" if layouts > 1 else ""
+    return f"{base:,}{spread}" if base == head else f"{base:,} and {head:,}{spread}"
 
 
 def _control(control: Control | None) -> str:

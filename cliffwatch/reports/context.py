@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cliffwatch.comparing.attribution.blocks import code_of_arm
 from cliffwatch.comparing.attribution.images import code_sentence
@@ -226,10 +226,20 @@ def without_shared_warnings(compared: Sequence[ComparisonSet]) -> tuple[Comparis
     )
 
 
+class Booted(Protocol):
+    """A side of a comparison, or its record."""
+
+    @property
+    def boots(self) -> int: ...
+
+    @property
+    def layouts(self) -> int: ...
+
+
 def describe_measurement(compared: ComparisonSet, context: ReportContext) -> str:
     """Describes the measurement: `21 boots per kernel, walltime, amd-rome, config 78ca70a8f8f3, gcc 12.2`."""
     mode = mode_words(compared.mode, compared.platform)
-    where = [trials(compared), mode, compared.platform or "unknown platform"]
+    where = [trials(compared.base, compared.head), mode, compared.platform or "unknown platform"]
     return ", ".join([*where, *context.setting])
 
 
@@ -249,9 +259,10 @@ def mode_words(mode: Mode | None, platform: str | None) -> str:
     return "icount (instructions, not time)" if mode == "icount" else mode or "unknown mode"
 
 
-def trials(compared: ComparisonSet) -> str:
-    """Returns `21 boots per kernel`, or both numbers if they differ."""
-    base, head = compared.base.boots, compared.head.boots
-    if base == head:
-        return f"{count_noun(base, 'boot')} per kernel"
-    return f"{base} and {count_noun(head, 'boot')}"
+def trials(base: Booted, head: Booted) -> str:
+    """Returns `21 boots per kernel, in 8 layouts`, or both numbers of boots if they differ."""
+    layouts = min(base.layouts, head.layouts)
+    spread = f", in {layouts} layouts" if layouts > 1 else ""
+    if base.boots == head.boots:
+        return f"{count_noun(base.boots, 'boot')} per kernel{spread}"
+    return f"{base.boots} and {count_noun(head.boots, 'boot')}{spread}"

@@ -240,4 +240,5 @@ def mean(one: Mean) -> str:
 def control(seen: Control) -> str:
     """Formats the check of base against itself: `base vs base check: 0 of 20 false positives, …`."""
     share = f"{seen.published} of {count_noun(seen.rows, 'false positive')}"
-    return f"base vs base check: {share}, largest difference {percent(seen.largest)}"
+    where = " in other layouts" if seen.layouts > 1 else ""
+    return f"base vs base check{where}: {share}, largest difference {percent(seen.largest)}"

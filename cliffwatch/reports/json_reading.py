@@ -51,4 +51,6 @@ def _set(summary: ComparisonSummary, head: SideRecord, rows: Sequence[Comparison
 
 
 def _side(side: SideRecord) -> SideFacts:
-    return SideFacts(name=side.name, label=side.label, facts=side.facts, boots=side.boots)
+    return SideFacts(
+        name=side.name, label=side.label, facts=side.facts, boots=side.boots, layouts=side.layouts
+    )

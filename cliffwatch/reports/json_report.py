@@ -115,7 +115,7 @@ def _functions(row: ComparisonRow, arm: str, found: CaseFunctions) -> CaseFuncti
 
 def _side(name: str, side: SideFacts) -> SideRecord:
     label = side.label.encode(errors="replace").decode()  # a file's name need not be text
-    return SideRecord(name=name, label=label, boots=side.boots, facts=dict(side.facts))
+    return SideRecord(name=name, label=label, boots=side.boots, layouts=side.layouts, facts=dict(side.facts))
 
 
 def comparison_row(row: ComparisonRow, arm: str = "head", *, same_code: bool | None = None) -> ComparisonRow:

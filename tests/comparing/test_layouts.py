@@ -11,6 +11,8 @@ from cliffwatch.comparing.compare import compare
 from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.thresholds import Method
 from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.reports import figures
+from cliffwatch.reports.context import trials
 from cliffwatch.samples import Arm
 
 LUCK = {
@@ -78,6 +80,26 @@ def test_one_layout_against_several_is_one_draw() -> None:
     row = compared(placed("base", LUCK["base"], 3), placed("head", LUCK["head"][3:4], 24))
 
     assert (row.verdict, row.reason.split(";")[0]) == ("inconclusive", "1 layout is too few to decide")
+
+
+def test_every_report_says_how_many_layouts_the_boots_had() -> None:
+    made = compare(placed("base", LUCK["base"], 2), placed("head", LUCK["head"], 2), noisy)
+
+    assert isinstance(made, ComparisonSet)
+    assert trials(made.base, made.head) == "16 boots per kernel, in 8 layouts"
+
+
+def test_the_check_of_base_against_itself_says_whether_it_was_in_other_layouts() -> None:
+    base, head, control = (placed(name, LUCK["base"], 2) for name in ("base", "head", "control"))
+    made = compare(base, head, noisy, control=control)
+    alone = compare(in_one_layout(base), in_one_layout(head), noisy, control=in_one_layout(control))
+
+    assert isinstance(made, ComparisonSet)
+    assert isinstance(alone, ComparisonSet)
+    assert made.control is not None
+    assert alone.control is not None
+    assert figures.control(made.control).startswith("base vs base check in other layouts: ")
+    assert figures.control(alone.control).startswith("base vs base check: ")
 
 
 def test_as_many_layouts_as_boots_are_compared_like_boots() -> None:

@@ -21,6 +21,7 @@ def control_of(itself: ComparisonSet) -> Control:
     primary = itself.primary_rows()
     return Control(
         rows=len(primary),
+        layouts=itself.head.layouts,
         published=sum(row.verdict in CHANGES for row in primary),
         largest=max((abs(row.change) for row in primary if row.change is not None), default=0.0),
     )

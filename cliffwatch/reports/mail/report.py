@@ -103,7 +103,7 @@ def mail_sides(compared: ComparisonSet) -> Iterator[str]:
 def _facts(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
     for text in context.chosen:
         yield from textwrap.wrap(text, _WIDTH)
-    yield f"trials: {trials(compared)}"
+    yield f"trials: {trials(compared.base, compared.head)}"
     yield f"mode: {mode_words(compared.mode, compared.platform)}"
     yield f"test machine: {compared.platform or 'unknown'}"
     for fact in context.setting:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.comparing.ordering import Detectable, detectable
-from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Control
+from cliffwatch.reports.context import trials
 from cliffwatch.reports.several.across import Target
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.web.layout.drawing import Scale, band, band_edges
@@ -57,7 +57,6 @@ def column_of(
     target: Target, answer: Answer, rows: Rows, thresholds: tuple[float, ...], scale: Scale
 ) -> Column:
     summary = answer.summary
-    base, head = summary.base.boots, summary.head.boots
     control = summary.control
     return Column(
         target=target,
@@ -68,8 +67,6 @@ def column_of(
         levels=levels_of(rows),
         control=control,
         detectable=detectable(rows),
-        boots=f"{count_noun(base, 'boot')} per kernel"
-        if base == head
-        else f"{base} and {count_noun(head, 'boot')}",
+        boots=trials(summary.base, summary.head),
         control_edges=None if control is None else band_edges(control.largest, scale),
     )
