@@ -90,6 +90,40 @@ def test_a_function_inlined_into_its_caller() -> None:
     )
 
 
+ALLOC = CodeDifference(name="alloc", base=864, head=None, lines=("@@ -1 +0,0 @@", "-push r15"), more=211)
+LINES = ("-call alloc", "+test byte ptr [r9 + 0x30], 1", "+jne .+4a8")
+UPDATE = CodeDifference(name="update", base=992, head=1872, lines=LINES, more=385)
+
+
+def test_inlined_code_that_executes_hardly_anything() -> None:
+    """As hashtab.c of linux 6.12, alloc_htab_elem always inlined: 94 to 95 instructions in its caller."""
+    assert said({"update": 94.0, "alloc": 40.0}, {"update": 95.0}, code=[ALLOC, UPDATE]) == (
+        "unchanged; moved from alloc to update, net -39.00"
+    )
+    assert said({"update": 94.0, "alloc": 40.0}, {"update": 91.0}, code=[ALLOC, UPDATE]) == (
+        "unchanged; moved from alloc to update, net -43.00"
+    )
+
+
+def test_code_taken_out_of_line_that_its_caller_hardly_executed() -> None:
+    alloc = CodeDifference(name="alloc", base=None, head=864, lines=())
+    update = CodeDifference(name="update", base=1872, head=992, lines=("@@ -90 +71 @@", "+call alloc"))
+
+    assert said({"update": 95.0}, {"update": 94.0, "alloc": 40.0}, code=[alloc, update]) == (
+        "unchanged; moved from update to alloc, net +39.00"
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "lines"), [(1000, LINES), (1872, LINES[1:]), (1872, (*LINES, "+call alloc"))]
+)
+def test_a_function_that_is_not_called_is_not_inlined(size: int, lines: tuple[str, ...]) -> None:
+    """A caller that grew little, never called it, or still does."""
+    update = CodeDifference(name="update", base=992, head=size, lines=lines)
+
+    assert functions({"update": 94.0, "alloc": 40.0}, {"update": 95.0}, code=[ALLOC, update]).moves == ()
+
+
 def test_a_function_inlined_into_several_callers() -> None:
     base = {"update": 100.0, "delete": 90.0, "hash": (60.0, 2.0)}
     assert said(base, {"update": 129.0, "delete": 117.0}) == (

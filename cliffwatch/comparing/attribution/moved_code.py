@@ -44,6 +44,7 @@ class MovedCode:
         self._differing = differing
         self._words: dict[Function, frozenset[str]] = {}
         self._counts: dict[tuple[Function, str], Counter[str]] = {}
+        self._named: dict[tuple[Function, str], Counter[str]] = {}
         self._bodies: dict[tuple[Function, str], tuple[list[str], Counter[str]]] = {}
         self._compared = self._counted = 0
 
@@ -56,6 +57,21 @@ class MovedCode:
         """True if one of the two got or lost a call of the other, or got instructions that the other lost."""
         called = other.name in self._words_of(one) or one.name in self._words_of(other)
         return called or self._shares(one, other)
+
+    def is_inlined(self, function: Function, caller: Function, *, sign: str = "-") -> bool:
+        """True if the caller lost a call of the function and grew by its code. With sign `+` the reverse:
+        it got a call and shrank.
+
+        The compiler rearranges inlined code, so the sizes count and not equal instructions.
+        """
+        known, calling = self._differing.get(function), self._differing.get(caller)
+        if not isinstance(known, CodeDifference) or not isinstance(calling, CodeDifference):
+            return False
+        size, grown = known.base if sign == "-" else known.head, (calling.head or 0) - (calling.base or 0)
+        if not size or (grown if sign == "-" else -grown) < _SHARED * size:
+            return False
+        other = "+" if sign == "-" else "-"
+        return self._names(caller, sign)[function.name] > self._names(caller, other)[function.name]
 
     def is_same(self, gone: Function, new: Function) -> bool | None:
         """True if their bodies are alike, but for their own names; None if one is unknown."""
@@ -96,6 +112,14 @@ class MovedCode:
             known = self._differing.get(function)
             self._counts[key] = Counter(instructions(() if known is None else known.lines, sign))
         return self._counts[key]
+
+    def _names(self, function: Function, sign: str) -> Counter[str]:
+        """How often the instructions of one side alone name something."""
+        key = (function, sign)
+        if key not in self._named:
+            lines = self._count(function, sign).elements()
+            self._named[key] = Counter(plain_name(word) for line in lines for word in _WORD.findall(line))
+        return self._named[key]
 
     def _body(self, function: Function, sign: str) -> tuple[list[str], Counter[str]]:
         """The instructions of a function that one side alone has, without its own name; empty if unknown."""

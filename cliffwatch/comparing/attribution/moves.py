@@ -47,7 +47,8 @@ def find_moves(changes: Iterable[FunctionChange], differing: Differing | None = 
     """
     found = sorted(changes, key=lambda each: (-abs(each.change), each.function.name))[:_MOST_CHANGES]
     left = _Left(found, differing, MovedCode(differing or {}), many=len(found) > _MANY)
-    return (*_renames(left), *_anchored(left), *(() if left.many else _between_executed(left)))
+    moves = (*_renames(left), *_anchored(left), *_inlined(left))
+    return (*moves, *(() if left.many else _between_executed(left)))
 
 
 @dataclass
@@ -128,6 +129,28 @@ def _anchored(left: _Left) -> Iterator[Move]:
         others = _others(change, left.opposite(change), sure=sure)
         if others:
             yield left.take([change, *others])
+
+
+def _inlined(left: _Left) -> Iterator[Move]:
+    """Moves that the code of both functions shows, although the caller executes hardly more, or hardly less.
+
+    Inlined code can need far fewer instructions than the call did.
+    """
+    for change in [each for each in left.changes if each.new or each.gone]:
+        callers = [each for each in left.changes if _is_in_caller(change, each, left)]
+        if change not in left.changes or not callers:
+            continue
+        left.take([change, *callers])
+        own, others = (change.function,), tuple(each.function for each in callers)
+        net = change.change + sum(each.change for each in callers)
+        yield Move(own, others, net) if change.gone else Move(others, own, net)
+
+
+def _is_in_caller(change: FunctionChange, other: FunctionChange, left: _Left) -> bool:
+    """True if the code of a new or gone function is, or was, part of the other one."""
+    if other.new or other.gone or abs(other.change) > _LARGEST * abs(change.change) + LEAST_OF_A_CALL:
+        return False
+    return left.code.is_inlined(change.function, other.function, sign="-" if change.gone else "+")
 
 
 def order_by_net(changes: Iterable[FunctionChange], moves: Iterable[Move]) -> tuple[FunctionChange, ...]:
