@@ -55,6 +55,7 @@ class BootRecord(Part, frozen=True, kw_only=True):
     """boot.json.
 
     `layout` is the name of the kernel's code placement; null unless boots of one kernel have several.
+    `attempt` is 1 plus the number of interruptions of the boot. Boots of a block ran in the order of `began`.
     """
 
     format_version: Version = 1
@@ -63,6 +64,7 @@ class BootRecord(Part, frozen=True, kw_only=True):
     arm: Name
     stage: Stage = "screen"
     layout: Name | None = None
+    attempt: Position = 1
     began: Moment
     ended: Moment
     status: Name

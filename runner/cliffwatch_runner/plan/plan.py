@@ -1,8 +1,9 @@
 """Plans the boots of a run: their arms, order and cases. Pure: a seed always gives the same plan."""
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.comparing.thresholds import ALPHA
@@ -151,6 +152,23 @@ def _layout(plan: Plan, arm: str, stage: Stage, block: int) -> int | None:
     before = 0 if stage == "screen" else 1 + max(boot.block for boot in plan.boots if boot.stage == "screen")
     number = (block - before) % plan.layouts + (0 if stage == "screen" else plan.layouts)
     return 1 + plan.arms.index(arm) + number * len(plan.arms)
+
+
+def order_of_retry(boots: Sequence[PlannedBoot], interruptions: Mapping[int, int]) -> list[PlannedBoot]:
+    """Returns the order in which unfinished boots run, given how often each was interrupted, by index.
+
+    Within a block that was interrupted the order turns (base, head; then head, base): the arm that was
+    interrupted less often goes first, or else the one that was planned last. So the interruption's own effect
+    on the host, and whatever recurs in the first boot, does not meet the same arm twice. Blocks keep their
+    order.
+    """
+    order: list[PlannedBoot] = []
+    for _, group in groupby(boots, key=lambda boot: (boot.block, boot.cases)):
+        planned = list(group)
+        if any(interruptions.get(boot.index, 0) for boot in planned):
+            planned.sort(key=lambda boot: (interruptions.get(boot.index, 0), -boot.index))
+        order += planned
+    return order
 
 
 def _by_guest(plan: Plan, cases: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:

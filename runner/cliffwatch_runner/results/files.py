@@ -58,10 +58,24 @@ def set_aside(home: Path) -> None:
     """
     if not home.exists():
         return
-    number = 1
-    while (aside := home.with_name(f"{home.name}.interrupted-{number}")).exists():
+    home.replace(_aside(home, 1 + _set_aside_before(home)))
+
+
+def interruptions(run: Path, boot: PlannedBoot) -> int:
+    """Returns how often the boot began and was interrupted. 0 for a boot that is done or never began."""
+    home = run / "boots" / boot.folder
+    return 0 if finished_boot(run, boot) else _set_aside_before(home) + home.exists()
+
+
+def _set_aside_before(home: Path) -> int:
+    number = 0
+    while _aside(home, number + 1).exists():
         number += 1
-    home.replace(aside)
+    return number
+
+
+def _aside(home: Path, number: int) -> Path:
+    return home.with_name(f"{home.name}.interrupted-{number}")
 
 
 def write_boot(
@@ -77,6 +91,7 @@ def write_boot(
         arm=boot.arm,
         stage=boot.stage,
         layout=None if boot.layout is None else f"layout-{boot.layout}",
+        attempt=1 + _set_aside_before(home),
         began=began.isoformat(),
         ended=ended.isoformat(),
         status=_boot_status(boot, results, parts),

@@ -20,9 +20,9 @@ from cliffwatch_runner.guest.profiling.recording import Recording
 from cliffwatch_runner.guest.programs import DATA_WORD, GuestData, GuestPrograms
 from cliffwatch_runner.guest.watch import GuestLimits
 from cliffwatch_runner.host.programs import guest_programs
-from cliffwatch_runner.plan.plan import PlannedBoot
+from cliffwatch_runner.plan.plan import PlannedBoot, order_of_retry
 from cliffwatch_runner.plan.shapes import shape_of_case
-from cliffwatch_runner.results.files import finished_boot, set_aside, write_boot
+from cliffwatch_runner.results.files import finished_boot, interruptions, set_aside, write_boot
 from cliffwatch_runner.results.function_counts import write_function_counts
 from cliffwatch_runner.results.operations import convert_to_instructions
 from cliffwatch_runner.results.outcomes import PartEnd, case_name, read_case
@@ -50,7 +50,8 @@ _MOST_PARTS = 4
 
 
 def measure(run: BuiltRun, folder: Path) -> Failure | None:
-    """Boots everything in the plan that is not done, in the plan's order. Results go to `folder`/boots.
+    """Boots everything in the plan that is not done, in the plan's order, which turns where a block was
+    interrupted. Results go to `folder`/boots.
 
     Arms without a kernel are skipped. Returns a Failure if the host was too busy to run a guest; that boot
     must be repeated. Raises OSError if the host cannot store the results; boots that are done stay.
@@ -58,7 +59,8 @@ def measure(run: BuiltRun, folder: Path) -> Failure | None:
     stop, at_once = run.tools.stop, _guests_at_once(run)
     done = {boot.index for boot in run.plan.boots if finished_boot(folder, boot)}
     progress = BootProgress(run.plan, run.tools.progress, done)
-    todo = [boot for boot in run.plan.boots if boot.arm in run.kernels and boot.index not in done]
+    unfinished = [boot for boot in run.plan.boots if boot.arm in run.kernels and boot.index not in done]
+    todo = order_of_retry(unfinished, {boot.index: interruptions(folder, boot) for boot in unfinished})
     with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="boot") as pool:
         running: set[Future[Failure | None]] = set()
         failure: Failure | None = None
