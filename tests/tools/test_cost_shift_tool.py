@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -10,7 +11,15 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tools")]
 from cost_shift.edits import Place  # noqa: E402
 from cost_shift.judging import Truth, judge  # noqa: E402
-from cost_shift.refactorings import body_extracted, inlined, out_of_line, renamed, to_another_file  # noqa: E402
+from cost_shift.refactorings import (  # noqa: E402
+    TRIE,
+    body_extracted,
+    draw,
+    inlined,
+    out_of_line,
+    renamed,
+    to_another_file,
+)
 from cost_shift.regressions import KINDS  # noqa: E402
 from cost_shift.source import Absent, find_function, patch_of  # noqa: E402
 
@@ -65,6 +74,14 @@ def test_a_cost_stands_after_the_declarations(kind: str) -> None:
     text = KINDS[kind](FILES, UPDATE)[PATH]
     body = text[find_function(text, "htab_update").body :]
     assert body.index("u32 len = 4;") < body.index("planted") < body.index("return hash")
+
+
+@pytest.mark.parametrize(("minor", "paths"), [(17, [PATH]), (18, [TRIE])])
+def test_only_what_a_benchmark_of_the_tree_executes_is_drawn(minor: int, paths: list[str]) -> None:
+    files = {"Makefile": f"VERSION = 6\nPATCHLEVEL = {minor}\n"}
+    places = (Place(TRIE, "trie_lookup_elem", "lpm-trie", "*"), HASH)
+
+    assert [place.path for place in draw(places, 1, files, Random(1))] == paths
 
 
 def test_a_tree_without_the_function_is_said() -> None:

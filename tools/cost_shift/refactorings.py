@@ -152,7 +152,26 @@ _KINDS: Sequence[tuple[str, Change, Sequence[Place], int]] = (
 )
 """Each with its places and how many of them a seed chooses."""
 
-PATHS = frozenset({HASHTAB, TRIE, RINGBUF, BLOOM, PROC, "kernel/bpf/Makefile"})
+RELEASE = "Makefile"
+"""The file of a tree with its release."""
+
+PATHS = frozenset({HASHTAB, TRIE, RINGBUF, BLOOM, PROC, "kernel/bpf/Makefile", RELEASE})
+
+_TRIE_SINCE = (6, 18)
+"""The release whose bench measures lpm_trie.c first."""
+
+
+def draw(places: Sequence[Place], count: int, files: Files, chosen: random.Random) -> list[Place]:
+    """Chooses places. One that no benchmark of the tree executes is replaced by another one."""
+    drawn = chosen.sample(places, count)
+    release = [
+        re.search(rf"^{word} = (\d+)$", files[RELEASE], re.MULTILINE) for word in ("VERSION", "PATCHLEVEL")
+    ]
+    if tuple(int(found[1]) for found in release if found) >= _TRIE_SINCE:
+        return drawn
+    others = iter([place for place in places if place not in drawn and place.path != TRIE])
+    return [next(others) if place.path == TRIE else place for place in drawn]
+
 
 _NEW_NAMES = {
     "renamed": "{0}_2",
@@ -167,7 +186,7 @@ def choose_refactorings(files: Files, seed: int) -> Iterator[Edit]:
     chosen = random.Random(seed)
     number = 0
     for kind, change, places, count in _KINDS:
-        for place in chosen.sample(places, count):
+        for place in draw(places, count, files, chosen):
             number += 1
             new = _NEW_NAMES.get(kind)
             others = (new.format(place.function),) if new else place.inlined_into

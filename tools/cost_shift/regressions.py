@@ -18,6 +18,7 @@ from cost_shift.refactorings import (
     TRIE_LOOKUP,
     TRIE_UPDATE,
     UPDATE,
+    draw,
 )
 from cost_shift.source import Files, after_declarations, find_function, replace_once
 
@@ -65,7 +66,7 @@ _PLACES = (
     Place(HASHTAB, "htab_map_delete_elem", *MEMORY),
     Place(HASHTAB, "htab_map_update_elem", *UPDATE),
     Place(HASHTAB, "free_htab_elem", *MEMORY),
-    Place(MEMALLOC, "unit_alloc", *MEMORY),
+    Place(MEMALLOC, "unit_alloc", *MEMORY, ("bpf_mem_cache_alloc",)),
     Place(TRIE, "trie_lookup_elem", *TRIE_LOOKUP),
     Place(TRIE, "trie_update_elem", *TRIE_UPDATE),
     Place(TRIE, "lpm_trie_node_alloc", *TRIE_UPDATE, ("trie_update_elem",)),
@@ -86,9 +87,8 @@ def choose_regressions(files: Files, seed: int) -> Iterator[Edit]:
     chosen = random.Random(seed)
     kinds = [*KINDS] * 2
     chosen.shuffle(kinds)
-    drawn = [
-        (kind, KINDS[kind], place) for kind, place in zip(kinds, chosen.sample(_PLACES, 9), strict=False)
-    ]
+    places = draw(_PLACES, 9, files, chosen)
+    drawn = [(kind, KINDS[kind], place) for kind, place in zip(kinds, places, strict=False)]
     for number, (kind, change, place) in enumerate((*drawn, ("a longer hash", hash_longer, _HASH)), 1):
         yield Edit(
             f"r{number}",
