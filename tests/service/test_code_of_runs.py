@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from service_running import Running
 
+from cliffwatch.failure import HttpFailure
 from cliffwatch_runner.upload.result_directory import Uploaded, upload_run
 
 CASE = "local-storage/local-storage-cache-seq-get/nr_maps=16"
@@ -149,7 +150,9 @@ def test_what_is_no_code_is_refused_and_the_run_stays(
     assert "instructions per operation" in page_of(running, sent.run)
 
 
-def test_much_more_than_a_patch_changes_is_refused(running: Running, results: Path) -> None:
+def test_much_more_than_a_patch_changes_is_refused_unless_it_is_sent_shorter(
+    running: Running, results: Path
+) -> None:
     functions = [
         {"name": f"f{number}", "base": 1, "head": 2, "lines": ["x" * 400] * 200} for number in range(60)
     ]
@@ -158,12 +161,20 @@ def test_much_more_than_a_patch_changes_is_refused(running: Running, results: Pa
         "format_version": 1,
         "arms": [{"arm": "head", "functions": functions}],
     }
-    (results / "code.json").write_text(json.dumps(whole))
-
-    sent = upload_run(running.client("upload"), results, "emulator-1")
-
+    (results / "code.json").unlink()
+    client = running.client("upload")
+    sent = upload_run(client, results, "emulator-1")
     assert isinstance(sent, Uploaded)
-    assert "too much" in sent.refused[0] or "are stored" in sent.refused[0]
+    refused = client.put(f"/runs/{sent.run}/code", json.dumps(whole).encode())
+
+    assert isinstance(refused, HttpFailure)
+    assert refused.status == 413
+    assert "at most 4,194,304 are stored" in refused.message
+    (results / "code.json").write_text(json.dumps(whole))
+    again = upload_run(client, results, "emulator-1")
+    assert isinstance(again, Uploaded)
+    assert again.refused == ()
+    assert again.lacks.endswith("lines of each function and program")
 
 
 def program(text: str = "+nop dword ptr [rax]", name: str = "get_local", **more: Any) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from typing import TypeVar
 import msgspec
 
 from cliffwatch.failure import HttpFailure
-from cliffwatch.formats.reading import convert_to, read_as
+from cliffwatch.formats.code.differences import CodeRecord
+from cliffwatch.formats.code.shortening import LARGEST_BYTES, shorten_code
+from cliffwatch.formats.reading import convert_to, document_text, read_as
 from cliffwatch.formats.values import Part
 from cliffwatch.identities import run_digest
 from cliffwatch.parsers.readings import Problem
@@ -73,6 +75,9 @@ class Uploaded:
     refused: tuple[str, ...] = ()
     """What the service refused, with the reason."""
 
+    lacks: str = ""
+    """What was not sent of code.json, which is too large for the service; empty if nothing."""
+
 
 def upload_run(
     client: Client,
@@ -118,22 +123,32 @@ def _send_results(
         else:
             sent += outcome
     code = _send_code(client, run, folder)
-    if isinstance(code, HttpFailure) and code.status in NEVER_STORED:
-        refused.append(f"{_CODE}: {code.message}")
-    elif code is not None:
+    if isinstance(code, str):
+        return Uploaded(run=run, sent=sent, refused=tuple(refused), lacks=code)
+    if code.status not in NEVER_STORED:
         return code
-    return Uploaded(run=run, sent=sent, refused=tuple(refused))
+    return Uploaded(run=run, sent=sent, refused=(*refused, f"{_CODE}: {code.message}"))
 
 
-def _send_code(client: Client, run: str, folder: Path) -> HttpFailure | None:
-    """Uploads how the kernels' code differs, which exists once a run has ended."""
+def _send_code(client: Client, run: str, folder: Path) -> HttpFailure | str:
+    """Uploads how the kernels' code differs, which exists once a run has ended. Returns what was not sent."""
     if not (folder / _CODE).exists():
-        return None
+        return ""
     try:
-        reply = client.put(f"/runs/{run}/code", _content(folder, _CODE))
+        content, lacks = _code(folder)
     except (OSError, ValueError) as error:
         return _damaged(_CODE, error)
-    return None if isinstance(reply, Answered) else reply
+    reply = client.put(f"/runs/{run}/code", content)
+    return lacks if isinstance(reply, Answered) else reply
+
+
+def _code(folder: Path) -> tuple[bytes, str]:
+    """Returns code.json as it is sent, and what that lacks. A small one is sent as it is."""
+    content = _content(folder, _CODE)
+    if len(content) <= LARGEST_BYTES // 4:  # the service indents it, perhaps more widely
+        return content, ""
+    shorter, lacks = shorten_code(_read(content, _CODE, CodeRecord))
+    return (document_text(shorter) if lacks else content), lacks
 
 
 def _content(folder: Path, name: str) -> bytes:

@@ -77,6 +77,8 @@ def _upload(worker: Worker, spooled: Spooled, job: str | None) -> Uploaded | Htt
         uploaded = upload_run(worker.client, spooled.results, worker.host.name)
     if isinstance(uploaded, HttpFailure) and uploaded.status in NEVER_STORED:
         raise Undeliverable(f"the service refuses the results: {uploaded.message}")
+    if isinstance(uploaded, Uploaded) and uploaded.lacks:
+        worker.say(f"job {spooled.folder.name}: code.json was sent without {uploaded.lacks}")
     return uploaded
 
 

@@ -10,6 +10,7 @@ from cliffwatch.comparing.attribution.images import code_sentence
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.formats.code.differences import ArmCode, CodeRecord
 from cliffwatch.formats.code.digests import CodeDigests
+from cliffwatch.formats.code.shortening import LARGEST_BYTES
 from cliffwatch.formats.reading import document_text, read_as
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import CaseKey
@@ -23,9 +24,6 @@ from cliffwatch_service.ingest.ingest import (
 )
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import run_code
-
-LARGEST_BYTES = 4 << 20
-"""Limit of code.json. A patch to a few functions takes some kilobytes, to a common header some hundred."""
 
 
 def put_code(connection: Connection[Any], digest: str, upload: CodeRecord, *, by: Caller) -> StoreResult:

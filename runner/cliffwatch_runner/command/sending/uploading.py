@@ -32,6 +32,9 @@ def upload_folder(folder: Path, url: str, token: str | None, console: Console) -
         client.close()
     if isinstance(uploaded, Uploaded) and not uploaded.refused:
         console.print(f"uploaded: {client.url}/runs/{uploaded.run}", highlight=False, soft_wrap=True)
+        if uploaded.lacks:
+            note = f"code.json was sent without {uploaded.lacks}; {folder} has it whole"
+            console.print(note, highlight=False, markup=False, soft_wrap=True)
         return Exit.DONE
     why = "; ".join(uploaded.refused) if isinstance(uploaded, Uploaded) else uploaded.message
     failure = Failure(
