@@ -204,7 +204,7 @@ class _CountsBuilder:
             if not windowed or part == WITHIN:
                 total.update(functions)
                 calls.update(self._calls(stretch, names))
-        made = operations_in_window(case, samples, calls) if windowed else None
+        made = operations_in_window(case, samples, calls, total.total()) if windowed else None
         return CaseCounts(
             suite=case.key.suite,
             benchmark=case.key.benchmark,

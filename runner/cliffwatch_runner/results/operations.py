@@ -32,6 +32,12 @@ fraction.
 A window ends with a reading, not with a call, and bench reads late: a quarter of trig-kernel-count was 0.23 %
 off.
 """
+_LATE = 0.01
+"""Share by which a window may last longer than planned.
+
+bench reads when the benchmark lets it. A call that runs for more than a second delays its readings, and the
+printed rate then says nothing about the operations between two of them.
+"""
 _MOST_FOR_A_CALL = 10_000
 
 
@@ -44,9 +50,15 @@ class Operations(NamedTuple):
 
 
 def operations_in_window(
-    case: PlannedCase, samples: Sequence[Sample], calls: Mapping[tuple[CodeObject, str], int]
+    case: PlannedCase,
+    samples: Sequence[Sample],
+    calls: Mapping[tuple[CodeObject, str], int],
+    instructions: int,
 ) -> Operations | None:
-    """Returns how many operations a case made in its window; None if its values do not cover the window."""
+    """Returns how many operations a case made in its window; None if its values do not cover the window.
+
+    `instructions` are those of the window, one nanosecond each.
+    """
     rate = _rate(case, samples)
     if rate is None:
         return None
@@ -66,6 +78,8 @@ def operations_in_window(
     for_a_call = _whole(printed / called, _NEAR + rate.resolution / rate.value) if called else None
     if for_a_call is not None:
         return Operations(called * for_a_call, case.operation)
+    if instructions > (1 + _LATE) * case.duration * 1e9:
+        return None
     kind = KINDS.get(case.kind or "")
     return Operations(printed, None) if kind is not None and kind.rate is not None else None
 
