@@ -1,4 +1,4 @@
-"""The real outputs of every benchmark of linux 6.12 are read without a complaint."""
+"""The real outputs of every benchmark of linux 6.12, and of what 7.3 has more, are read without a complaint."""
 
 import json
 from pathlib import Path
@@ -12,13 +12,17 @@ from cliffwatch.parsers.bench.kinds import KINDS
 from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.detect import parse_any
 
-SAMPLES = Path(__file__).parents[1] / "data" / "bench-6.12-tcg"
-OUTPUTS = sorted(SAMPLES.glob("*.out"))
+DATA = Path(__file__).parents[1] / "data"
+SAMPLES = DATA / "bench-6.12-tcg"
+NEWER = DATA / "bench-7.3-tcg"
+OUTPUTS = sorted((*SAMPLES.glob("*.out"), *NEWER.glob("*.out")))
 FAILED = "local-storage-create"
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in OUTPUTS if path.stem != FAILED], ids=lambda path: path.stem
+    "path",
+    [path for path in OUTPUTS if path.stem != FAILED],
+    ids=lambda path: f"{path.parent.name}/{path.stem}",
 )
 def test_a_real_output_has_values_and_no_problem(path: Path) -> None:
     parsed = parse_bench(path.read_text())
@@ -50,7 +54,8 @@ def test_a_failure_is_reported_with_libbpfs_reason() -> None:
     assert [problem.reason for problem in parse_any(stderr).problems] == [reason]
 
 
-def test_the_values_of_all_samples_are_those_that_were_looked_at() -> None:
+@pytest.mark.parametrize("folder", [SAMPLES, NEWER], ids=lambda folder: folder.name)
+def test_the_values_of_all_samples_are_those_that_were_looked_at(folder: Path) -> None:
     rows = {
         path.stem: [
             {
@@ -62,9 +67,10 @@ def test_the_values_of_all_samples_are_those_that_were_looked_at() -> None:
             for each in parse_bench(path.read_text()).samples
         ]
         for path in OUTPUTS
+        if path.parent == folder
     }
 
-    assert_golden("bench-6.12-tcg.json", json.dumps(rows, indent=1) + "\n")
+    assert_golden(f"{folder.name}.json", json.dumps(rows, indent=1) + "\n")
 
 
 @given(text=st.text(), stderr=st.text())
