@@ -205,6 +205,24 @@ def test_a_job_that_is_given_back_is_there_for_the_same_host_again(running: Runn
     assert again["lease"] != work["lease"]
 
 
+def test_a_host_that_gave_a_job_back_is_shown_as_unfit_until_it_offers_that_mode_again(
+    running: Running,
+) -> None:
+    ask(running)
+    work = offer(running)
+    post(running, f"/leases/{work['lease']}/complete", outcome="given-back", reason="turbo is on")
+    assert offer(running, modes=["icount"]) is None
+    (host,) = running.get("/hosts")["items"]
+    assert host["unfit"] == {"walltime": "turbo is on"}
+    with running.http(None) as http:
+        for path in ("/hosts", "/hosts/rome-1"):
+            text = " ".join(http.get(path).raise_for_status().text.split())
+            assert "<strong>takes no walltime job</strong>: turbo is on" in text
+
+    offer(running)
+    assert running.get("/hosts")["items"][0]["unfit"] == {}
+
+
 def test_a_kernel_that_fails_is_a_result_and_no_reason_to_try_again(running: Running) -> None:
     ask(running)
     work = offer(running)

@@ -88,6 +88,7 @@ def test_a_host_without_a_job_is_offline_after_a_while() -> None:
         last_seen=seen,
         about={"modes": ["walltime"]},
         job=None,
+        unfit={},
     )
     assert offline_hosts([host], NOW) == [host]
     assert offline_hosts([replace(host, job=uuid4())], NOW) == []

@@ -90,7 +90,7 @@ def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
 
 def _host(row: HostAtWorkRow) -> HostAtWorkRow:
     """Makes a host's free-form facts safe to show."""
-    return replace(row, about=make_showable(row.about))
+    return replace(row, about=make_showable(row.about), unfit=make_showable(row.unfit))
 
 
 @router.post(

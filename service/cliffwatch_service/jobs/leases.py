@@ -79,6 +79,7 @@ def offer(
     about = {**offered.about, "modes": list(offered.modes), **asdict(offered.abilities)}
     host = hosts.keep_host(connection, offered.host, offered.platform, about, now)
     _keep_holder(connection, host, offered, by, now)
+    hosts.drop_unfit(connection, host.id, offered.modes)
     expire(connection, now)
     open_lease = leases.open_lease_of_host(connection, host.id)
     if open_lease is not None and open_lease.enrolled == (by.host is not None):
@@ -250,6 +251,10 @@ def _end(
     leases.end_lease(connection, lease.id, outcome, reason, now)
     job = queue.lock_job(connection, lease.job_id)
     assert job is not None
+    if outcome == "given-back":
+        hosts.keep_unfit(
+            connection, lease.host_id, job_of(connection, job.id).mode, reason or "it gave no reason"
+        )
     failed = job.failed_hosts
     state = ENDS.get(outcome)
     if state is None and job.cancel:

@@ -1,5 +1,6 @@
 """Hosts that do jobs, and the platforms and modes that they offer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -35,6 +36,8 @@ class HostAtWorkRow:
     """What it reports about itself."""
     job: UUID | None
     """The job that it does now; None if it does none."""
+    unfit: FreeJson
+    """By mode, why it gave back a job; empty if it is fit for all modes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +82,24 @@ def see_host(connection: Connection[Any], host_id: int, now: datetime) -> None:
     connection.execute("UPDATE host SET last_seen = %s WHERE id = %s", [now, host_id])
 
 
+def keep_unfit(connection: Connection[Any], host_id: int, mode: str, reason: str) -> None:
+    """Stores why a host gave back a job in a mode."""
+    connection.execute(
+        "UPDATE host SET unfit = unfit || jsonb_build_object(%s::text, %s::text) WHERE id = %s",
+        [mode, reason, host_id],
+    )
+
+
+def drop_unfit(connection: Connection[Any], host_id: int, modes: Sequence[str]) -> None:
+    """Forgets why a host was unfit in modes that it offers again."""
+    connection.execute("UPDATE host SET unfit = unfit - %s::text[] WHERE id = %s", [list(modes), host_id])
+
+
 def list_hosts(connection: Connection[Any]) -> list[HostAtWorkRow]:
     return (
         row_cursor(connection, HostAtWorkRow)
         .execute(
-            "SELECT host.name, host.platform, added, last_seen, about,"
+            "SELECT host.name, host.platform, added, last_seen, about, unfit,"
             " (SELECT job_id FROM lease WHERE host_id = host.id AND lease.ended IS NULL LIMIT 1) AS job"
             " FROM host ORDER BY host.name"
         )

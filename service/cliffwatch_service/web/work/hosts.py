@@ -1,7 +1,7 @@
 """The pages of hosts: current jobs, doctor findings, stale platforms, and a host's base vs base checks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
@@ -15,7 +15,7 @@ from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows, overview
 from cliffwatch_service.store.history.points import PointRow
 from cliffwatch_service.store.work import hosts, queue
-from cliffwatch_service.store.work.hosts import HostCheckRow
+from cliffwatch_service.store.work.hosts import HostAtWorkRow, HostCheckRow
 from cliffwatch_service.web.layout.drawing import STEP, History, history
 from cliffwatch_service.web.layout.render import page, picture
 from cliffwatch_service.web.layout.session import ReaderHere
@@ -47,6 +47,17 @@ class HostSummary:
     verdict: str | None
     """None if the host sent no doctor report."""
     findings: Sequence[Finding]
+    unfit: Sequence[tuple[str, str]]
+    """Modes in which it takes no job, and why."""
+
+
+def host_summary(host: HostAtWorkRow) -> HostSummary:
+    """Reads a host's last report and why it gave back jobs."""
+    unfit = make_showable(host.unfit)
+    return replace(
+        doctor_summary(make_showable(host.about)),
+        unfit=[(mode, str(reason)) for mode, reason in sorted(unfit.items())],
+    )
 
 
 def doctor_summary(about: Any) -> HostSummary:
@@ -65,7 +76,7 @@ def doctor_summary(about: Any) -> HostSummary:
         if isinstance(check, dict)
     ]
     verdict = str(doctor.get("verdict", "")) if isinstance(doctor, dict) else None
-    return HostSummary(", ".join(_texts(fields.get("modes"))), verdict, findings)
+    return HostSummary(", ".join(_texts(fields.get("modes"))), verdict, findings, ())
 
 
 def _texts(value: Any) -> list[str]:
@@ -84,7 +95,7 @@ def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
         request,
         visitor,
         "work/hosts.html",
-        hosts=[(host, doctor_summary(make_showable(host.about))) for host in known],
+        hosts=[(host, host_summary(host)) for host in known],
         offline={host.name for host in offline_hosts(known, now)},
         targets=targets,
         jobs=jobs,
@@ -155,7 +166,7 @@ def show_host(name: HostName, request: Request, service: ServiceHere, visitor: R
         visitor,
         "work/host.html",
         host=host,
-        summary=doctor_summary(make_showable(host.about)),
+        summary=host_summary(host),
         offline=host in offline_hosts(known, service.now()),
         checks=checks,
     )
