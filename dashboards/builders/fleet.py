@@ -45,6 +45,14 @@ def _now() -> tuple[object, ...]:
             NONE_IS_GOOD,
         ),
         stat(
+            "Hosts in quarantine",
+            "Hosts whose control moved: they take no walltime job until an operator ends it.",
+            "SELECT count(*) AS hosts FROM dashboard.host WHERE quarantined_since IS NOT NULL AND platform = ANY"
+            " (ARRAY[$platform]::text[])",
+            "short",
+            NONE_IS_GOOD,
+        ),
+        stat(
             "Parked jobs",
             "Jobs that two hosts failed at, or whose hosts went offline five times: an administrator has to"
             " look.",
@@ -117,7 +125,7 @@ def _failures() -> tuple[object, ...]:
             "Hosts",
             "Every host, with its leases in this time. Offline: offered to work, holds no job, not seen for"
             " ten minutes.",
-            "SELECT host.host, host.platform, modes, last_seen, offline, busy_since, coalesce(leases, 0) AS"
+            "SELECT host.host, host.platform, modes, last_seen, offline, quarantined_since, quarantine_reason, busy_since, coalesce(leases, 0) AS"
             " leases, coalesce(failed, 0) AS failed, job FROM dashboard.host LEFT JOIN (SELECT host,"
             " count(*) AS leases, count(*) FILTER (WHERE outcome IN ('host-failed', 'expired')) AS failed"
             f" {leases} GROUP BY host) AS held USING (host) WHERE host.platform = ANY"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from made_documents import made_work
 
-from cliffwatch.failure import host_failed
+from cliffwatch.failure import HttpFailure, host_failed
 from cliffwatch.formats.reading import as_json
 from cliffwatch.samples import Mode
 from cliffwatch_runner.doctor.check import Check, Group, Status
@@ -63,6 +63,51 @@ class Service:
         if self.offers == 0:
             self.drain.set()
         return Answered(status=200, body=WORK if body["modes"] else None)
+
+
+@dataclass
+class Quarantining:
+    """Answers offers in turn; the last one drains the worker."""
+
+    answers: list[Any]
+    drain: threading.Event = field(default_factory=threading.Event)
+
+    def post(self, path: str, body: Any) -> Any:
+        assert path == "/offers", body
+        if len(self.answers) == 1:
+            self.drain.set()
+        return self.answers.pop(0)
+
+
+def test_a_host_in_quarantine_says_so_once_and_goes_on_asking(tmp_path: Path) -> None:
+    refused = HttpFailure(
+        whose="usage", message="rome-1 is in quarantine", next_step="wait", evidence="", status=423
+    )
+    nothing = Answered(status=204, body=None)
+    service, said = Quarantining([refused, refused, nothing, refused]), []
+    host = WorkerHost(
+        name="rome-1",
+        platform="amd-rome",
+        modes=("walltime",),
+        cache=tmp_path,
+        command=("cliffwatch",),
+        env={},
+    )
+    ended = loop.work(
+        service,  # type: ignore[arg-type] # it takes what is posted
+        host,
+        Spool(tmp_path / "jobs"),
+        drain=service.drain,
+        stop=threading.Event(),
+        say=said.append,
+        idle=0,
+    )
+    assert ended is None
+    assert said == [
+        "no walltime job: rome-1 is in quarantine",
+        "the quarantine has ended, or there is a job of another mode",
+        "no walltime job: rome-1 is in quarantine",
+    ]
 
 
 def test_a_job_is_given_back_with_the_reason_and_no_other_is_taken_until_the_host_is_fit(

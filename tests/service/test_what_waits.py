@@ -89,6 +89,9 @@ def test_a_host_without_a_job_is_offline_after_a_while() -> None:
         about={"modes": ["walltime"]},
         job=None,
         unfit={},
+        quarantined_since=None,
+        quarantine_reason=None,
+        quarantine_run=None,
     )
     assert offline_hosts([host], NOW) == [host]
     assert offline_hosts([replace(host, job=uuid4())], NOW) == []

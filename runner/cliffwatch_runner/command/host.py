@@ -1,4 +1,7 @@
-"""`cliffwatch host`: installs the worker on this machine as a systemd service, and removes it."""
+"""`cliffwatch host`: installs the worker on this machine as a systemd service, and removes it.
+
+Its other subcommands are in `hosts/`.
+"""
 
 import socket
 import sys
@@ -12,6 +15,7 @@ import rich_click as click
 from cliffwatch.command.secret import read_token
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
+from cliffwatch_runner.command.hosts.quarantine import quarantine, release
 from cliffwatch_runner.command.options.measuring import modes_option
 from cliffwatch_runner.command.options.values import hours_option
 from cliffwatch_runner.worker.installation.changes import FileChange, find_changes, unusable_path
@@ -35,6 +39,10 @@ _HERE = Path("/")
 @click.group()
 def host() -> None:
     """Make this machine a bench host: a worker as a systemd service, with its own user and sandbox."""
+
+
+host.add_command(quarantine)
+host.add_command(release)
 
 
 _root = click.option(

@@ -15,6 +15,9 @@ from cliffwatch_runner.worker.host import LeasedJob, Worker, WorkerHost
 from cliffwatch_runner.worker.job import do_job
 from cliffwatch_runner.worker.spool import Spool
 
+_IN_QUARANTINE = 423
+"""Status with which the service answers a host that it gives no walltime job."""
+
 
 def work(
     client: Client,
@@ -33,7 +36,7 @@ def work(
     Returns why it gave up if the service refuses this host; otherwise None.
     """
     worker = Worker(client, host, say)
-    able = host.modes
+    able, quarantine = host.modes, ""
     while not drain.is_set() and not stop.is_set() and jobs != 0:
         if able != host.modes:
             able = tuple(mode for mode in host.modes if host.unfit(mode) is None)
@@ -44,6 +47,7 @@ def work(
         if isinstance(reply, HttpFailure) and reply.status in (401, 403, 409):
             return wrong_usage(f"the service refuses: {reply.message}", "fix that and start again")
         offer = _work(worker, reply)
+        quarantine = _say_quarantine(worker, reply, quarantine)
         if offer is None:
             _idle(worker, spool, reply)
             drain.wait(max(idle, reply.wait) if isinstance(reply, HttpFailure) else idle)
@@ -62,6 +66,17 @@ def work(
         elif done and jobs is not None:
             jobs -= 1
     return None
+
+
+def _say_quarantine(worker: Worker, reply: Reply, before: str) -> str:
+    """Says once that this host is in quarantine, and once that it is not any more. Returns what it said."""
+    reason = reply.message if isinstance(reply, HttpFailure) and reply.status == _IN_QUARANTINE else ""
+    ended = before and isinstance(reply, Answered)
+    if reason and reason != before:
+        worker.say(f"no walltime job: {reason}")
+    elif ended:
+        worker.say("the quarantine has ended, or there is a job of another mode")
+    return reason or ("" if ended else before)
 
 
 def _work(worker: Worker, reply: Reply) -> Work | None:
@@ -110,7 +125,7 @@ def _attempt(worker: Worker, offer: Work, spool: Spool, stop: threading.Event) -
 
 def _idle(worker: Worker, spool: Spool, reply: Reply) -> None:
     """Uses the time without a job to deliver earlier results, or reports that the service does not answer."""
-    if isinstance(reply, Answered):
+    if isinstance(reply, Answered) or reply.status == _IN_QUARANTINE:
         redeliver(worker, spool.waiting())
     else:
         worker.say(f"no answer from the service: {reply.message}")

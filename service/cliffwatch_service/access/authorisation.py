@@ -85,6 +85,7 @@ RIGHTS: Mapping[str, Right] = {
     "POST /api/v1/leases/{lease}/events": Right(scope="work", whose="own lease", bound=True),
     "POST /api/v1/leases/{lease}/complete": Right(scope="work", whose="own lease", bound=True),
     "POST /api/v1/reports/{report}/triage": Right(scope="triage"),
+    "POST /api/v1/hosts/{host}/quarantine": _ADMIN,
     "POST /api/v1/planted-steps": _ADMIN,
     "GET /api/v1/feed": _READ,
     "GET /api/v1/subscriptions": Right(scope="triage"),

@@ -17,13 +17,17 @@ from cliffwatch_service.api.documents import document_response
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import JobState, Kept
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
+from cliffwatch_service.http.problems import problem_response
 from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, make_showable
 from cliffwatch_service.ingest.request_fields import Count, Name
+from cliffwatch_service.jobs import quarantine
 from cliffwatch_service.jobs.leases import Offer, add_events, complete, heartbeat, offer, request_of_lease
+from cliffwatch_service.jobs.quarantine import refusal_of
 from cliffwatch_service.jobs.requests import asked_files, setup_of
 from cliffwatch_service.jobs.trees_allowed import access_of
 from cliffwatch_service.store.work import hosts
 from cliffwatch_service.store.work.hosts import HostAtWorkRow
+from cliffwatch_service.store.work.quarantines import QuarantineRow
 from cliffwatch_service.store.work.queue import HostAbilities
 
 router = APIRouter(prefix=PREFIX, tags=["hosts"])
@@ -88,6 +92,29 @@ def list_hosts(request: Request, service: ServiceHere, _: Allowed) -> Response:
     return answer(request, {"items": [_host(row) for row in rows], "next": None})
 
 
+class QuarantineBody(BaseModel):
+    """Whether a host gets no walltime job, and why."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    quarantined: bool
+    reason: Annotated[Prose, StringConstraints(min_length=1, max_length=1000)]
+
+
+@router.post(
+    "/hosts/{host}/quarantine",
+    summary="Begin or end a host's quarantine, in which it gets no walltime job",
+    responses={200: {"model": QuarantineRow}},
+)
+def set_quarantine(
+    host: Name, body: QuarantineBody, request: Request, service: ServiceHere, caller: Allowed
+) -> Response:
+    change = quarantine.begin if body.quarantined else quarantine.end
+    with service.transaction() as connection:
+        row = change(connection, host, body.reason, who=caller.name, now=service.now())
+    return answer(request, row)
+
+
 def _host(row: HostAtWorkRow) -> HostAtWorkRow:
     """Makes a host's free-form facts safe to show."""
     return replace(row, about=make_showable(row.about), unfit=make_showable(row.unfit))
@@ -95,7 +122,7 @@ def _host(row: HostAtWorkRow) -> HostAtWorkRow:
 
 @router.post(
     "/offers",
-    summary="Offer a host for work; returns a lease with its job, or 204",
+    summary="Offer a host for work; returns a lease with its job, 204, or 423 in quarantine",
     responses={**document_response(Work), 204: {"description": "Nothing to do"}},
 )
 def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: Allowed) -> Response:
@@ -111,6 +138,8 @@ def make_offer(body: OfferBody, request: Request, service: ServiceHere, caller: 
         granted = offer(connection, offered, by=caller, lease_for=_length(service), now=service.now())
         if granted is None:
             return Response(status_code=204)
+        if isinstance(granted, QuarantineRow):
+            return problem_response(refusal_of(granted))  # not raised: the host was seen
         job = granted.job
         access = access_of(connection, job.tree, service.settings.trees)
     work = Work(

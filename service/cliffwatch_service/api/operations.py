@@ -58,6 +58,7 @@ STALE = Gauge(
 )
 
 HOSTS_ONLINE = Gauge("cliffwatch_hosts_online", "Hosts that are online", ["platform"])
+HOSTS_QUARANTINED = Gauge("cliffwatch_hosts_quarantined", "Hosts that are in quarantine", ["platform"])
 OLDEST_JOB = Gauge("cliffwatch_oldest_queued_job_seconds", "Age of the oldest queued job; 0 if none waits")
 BACKUP_AGE = Gauge("cliffwatch_backup_age_seconds", "Age of the last verified backup; +Inf if there was none")
 DATABASE_BYTES = Gauge("cliffwatch_database_bytes", "Size of the database")
@@ -70,7 +71,8 @@ def metrics(service: ServiceHere, _: Allowed) -> Response:
         states = counts(connection)
         deliveries = outbox.delivery_counts(connection)
         stale = stale_targets(connection, service.now())
-        online = online_hosts(list_hosts(connection), service.now())
+        known = list_hosts(connection)
+        online = online_hosts(known, service.now())
         oldest = oldest_queued(connection)
         backup = database.last_backup(connection)
         DATABASE_BYTES.set(database.size_bytes(connection))
@@ -80,6 +82,9 @@ def metrics(service: ServiceHere, _: Allowed) -> Response:
     HOSTS_ONLINE.clear()
     for platform, hosts in online.items():
         HOSTS_ONLINE.labels(platform).set(hosts)
+    HOSTS_QUARANTINED.clear()
+    for host in known:
+        HOSTS_QUARANTINED.labels(host.platform).inc(host.quarantined_since is not None)
     for gauge, name in ((JOBS, "jobs"), (TASKS, "tasks")):
         gauge.clear()
         for state, count in states[name].items():

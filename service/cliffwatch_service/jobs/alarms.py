@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from cliffwatch.counting import count_noun
+from cliffwatch_service.ingest.free_form import make_showable
 from cliffwatch_service.jobs.leases import ONLINE_WITHIN
 from cliffwatch_service.jobs.staleness import StaleTarget
 from cliffwatch_service.store.follows import FollowRow
@@ -45,6 +46,22 @@ def alarms(
         f"{platform} ({mode}): followed, and never measured" for platform, mode in sorted(followed - known)
     ]
     sentences += [each.sentence(now) for each in stale if (each.platform, each.mode) not in silent]
+    return sentences
+
+
+def alarms_of_hosts(hosts: Sequence[HostAtWorkRow]) -> list[str]:
+    """Returns a sentence for each host that takes no job of a mode: in quarantine, or unfit."""
+    sentences = []
+    for host in hosts:
+        if host.quarantined_since is not None:
+            sentences.append(
+                f"{host.name} ({host.platform}) is in quarantine since"
+                f" {host.quarantined_since:%Y-%m-%d %H:%M} UTC: {host.quarantine_reason}"
+            )
+        sentences += [
+            f"{host.name} ({host.platform}) takes no {mode} job: {str(reason)[:300]}"
+            for mode, reason in sorted(make_showable(host.unfit).items())
+        ]
     return sentences
 
 

@@ -13,11 +13,13 @@ from cliffwatch.formats.work import JobOutcome, Trust
 from cliffwatch_service.access.authorisation import refuse_foreign_lease, refuse_host_name
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.ingest.provenance import trust_of
+from cliffwatch_service.jobs.quarantine import allowed_modes
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import background, runs, tokens
-from cliffwatch_service.store.work import hosts, leases, queue
+from cliffwatch_service.store.work import hosts, leases, quarantines, queue
 from cliffwatch_service.store.work.hosts import HostRow
 from cliffwatch_service.store.work.leases import LeaseOutcome, LeaseRow, NewLease
+from cliffwatch_service.store.work.quarantines import QuarantineRow
 from cliffwatch_service.store.work.queue import FailedParty, HostAbilities, JobRow, JobState
 
 MOST_HOSTS = 2
@@ -63,8 +65,10 @@ class Granted:
 
 def offer(
     connection: Connection[Any], offered: Offer, *, by: Caller, lease_for: timedelta, now: datetime
-) -> Granted | None:
+) -> Granted | QuarantineRow | None:
     """Leases the next job to a host; None if there is nothing to do. Raises Refusal.
+
+    Returns the host's quarantine if that keeps it from work: it gets no walltime job, and there is no other.
 
     A host holds one lease. If it asks again while it holds one, it gets the same job: it lost the answer, or
     its memory.
@@ -87,9 +91,11 @@ def offer(
         return Granted(open_lease.id, job_of(connection, open_lease.job_id), open_lease.trust)
     if open_lease is not None:
         _end(connection, open_lease, "expired", f"host {offered.host} now has a token of its own", None, now)
-    identity = queue.take_next(connection, offered.platform, offered.modes, host.id, offered.abilities)
+    quarantine = quarantines.quarantine_of(connection, host.id)
+    modes = allowed_modes(offered.modes, quarantine)
+    identity = queue.take_next(connection, offered.platform, modes, host.id, offered.abilities)
     if identity is None:
-        return None
+        return quarantine if len(modes) < len(offered.modes) else None
     job = job_of(connection, identity)
     lease = NewLease(
         id=uuid4(),

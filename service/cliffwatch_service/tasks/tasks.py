@@ -30,6 +30,7 @@ from cliffwatch_service.history.watching.branch import watch_branch
 from cliffwatch_service.history.watching.confirming import confirm_candidates
 from cliffwatch_service.history.watching.trends import look_for_trends
 from cliffwatch_service.jobs.leases import expire
+from cliffwatch_service.jobs.quarantine import quarantine_if_control_moved
 from cliffwatch_service.jobs.staleness import keep_fresh
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.settings import Settings
@@ -80,6 +81,10 @@ def _add_analysis(app: App, parts: TaskParts) -> None:
                 with parts.connection() as connection, _no_collecting():
                     comparison = analyse_run(connection, run, parts.now())
                     compare_own_arms(connection, run, parts.now())
+                    if comparison is not None and quarantine_if_control_moved(
+                        connection, run, comparison, parts.now()
+                    ):
+                        _log.warning("its host is in quarantine now: see /hosts")
                     if comparison is not None and not answers_watching(connection, run):
                         take_changes(connection, comparison, parts.now())
                     background.ask_advance(connection)

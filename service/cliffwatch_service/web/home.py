@@ -15,7 +15,7 @@ from cliffwatch_service.compare.naming import find_revision
 from cliffwatch_service.history.report_summary import largest_changes, tally
 from cliffwatch_service.history.triage import OPEN
 from cliffwatch_service.http.context import ServiceHere
-from cliffwatch_service.jobs.alarms import alarms, offline_hosts
+from cliffwatch_service.jobs.alarms import alarms, alarms_of_hosts, offline_hosts
 from cliffwatch_service.jobs.staleness import stale_targets
 from cliffwatch_service.store import follows, overview, runs, series
 from cliffwatch_service.store.follows import FollowRow
@@ -114,7 +114,7 @@ def home(request: Request, service: ServiceHere, visitor: ReaderHere) -> Respons
         running=[job for job in jobs if job.state == "leased"],
         waiting=sum(job.state == "queued" for job in jobs),
         offline_hosts=offline_hosts(known_hosts, now),
-        alarms=alarms(targets, entries, now, stale),
+        alarms=[*alarms_of_hosts(known_hosts), *alarms(targets, entries, now, stale)],
         recent=recent,
         more=more,
         uncounted=more == _MOST_COUNTED - len(recent),

@@ -43,6 +43,10 @@ EXAMPLES: Mapping[str, tuple[str, Refusal]] = {
         Refusal(415, "unknown content type", "send the body as application/json"),
     ),
     "422": ("A parameter or a member is missing, unknown or not valid", invalid([_LIMIT])),
+    "423": (
+        "The host is in quarantine and there is no job that it may do",
+        Refusal(423, "in quarantine", "rome-1 is in quarantine and gets no walltime job: …"),
+    ),
     "429": ("Too many requests: `Retry-After` says how long to wait", too_many()),
     "501": (
         "The service lacks a part for this format",
@@ -82,6 +86,7 @@ _MORE: Mapping[str, tuple[str, ...]] = {
         "GET /api/v1/runs",
         "GET /api/v1/series/{digest}/samples",
         "POST /api/v1/follows/{follow}/backfill",
+        "POST /api/v1/hosts/{host}/quarantine",
         "POST /api/v1/github/token",
         "POST /api/v1/imports",
         "POST /api/v1/jobs/{job}/retry",
@@ -99,6 +104,7 @@ _MORE: Mapping[str, tuple[str, ...]] = {
         "PUT /api/v1/runs/{run}/code",
     ),
     "413": (_EXPORT,),
+    "423": ("POST /api/v1/offers",),
     "501": (_EXPORT,),
     "503": ("GET /readyz",),
     "507": (_EXPORT,),

@@ -32,7 +32,7 @@ from cliffwatch_service.ingest.ingest import put_boot, put_run
 from cliffwatch_service.ingest.kernel_code import put_code
 from cliffwatch_service.ingest.raw_outputs.storing import put_raw
 from cliffwatch_service.ingest.uploads import boot_upload
-from cliffwatch_service.jobs.leases import Offer, add_events, offer
+from cliffwatch_service.jobs.leases import Granted, Offer, add_events, offer
 from cliffwatch_service.jobs.requests import RequestDraft, store_request
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.store import database, follows, tokens, trees
@@ -211,7 +211,7 @@ def _queue(connection: Connection[Any], before: str, newest: str, now: datetime)
         about=about,
     )
     leased = offer(connection, given, by=by, lease_for=_A_YEAR, now=now - timedelta(minutes=4))
-    assert leased is not None
+    assert isinstance(leased, Granted)
     lines = (
         "[     0 s] tree: demonstration.git",
         f"[     1 s] tree: {before[:12]} .. {newest[:12]} (1 s)",

@@ -38,6 +38,11 @@ class HostAtWorkRow:
     """The job that it does now; None if it does none."""
     unfit: FreeJson
     """By mode, why it gave back a job; empty if it is fit for all modes."""
+    quarantined_since: datetime | None
+    """None if it is not in quarantine."""
+    quarantine_reason: str | None
+    quarantine_run: str | None
+    """Digest of the run whose control moved; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +76,10 @@ def keep_host(
     )
 
 
+def host_id(connection: Connection[Any], name: str) -> int | None:
+    return values(connection, int).execute("SELECT id FROM host WHERE name = %s", [name]).fetchone()
+
+
 def give_host(connection: Connection[Any], host_id: int, token_id: int | None, platform: str) -> None:
     """Binds a host to the token and the platform that it works with."""
     connection.execute(
@@ -100,8 +109,11 @@ def list_hosts(connection: Connection[Any]) -> list[HostAtWorkRow]:
         row_cursor(connection, HostAtWorkRow)
         .execute(
             "SELECT host.name, host.platform, added, last_seen, about, unfit,"
-            " (SELECT job_id FROM lease WHERE host_id = host.id AND lease.ended IS NULL LIMIT 1) AS job"
-            " FROM host ORDER BY host.name"
+            " (SELECT job_id FROM lease WHERE host_id = host.id AND lease.ended IS NULL LIMIT 1) AS job,"
+            " quarantine.began AS quarantined_since, quarantine.reason AS quarantine_reason,"
+            " run.digest AS quarantine_run"
+            " FROM host LEFT JOIN quarantine ON quarantine.host_id = host.id AND quarantine.ended IS NULL"
+            " LEFT JOIN run ON run.id = quarantine.run_id ORDER BY host.name"
         )
         .fetchall()
     )

@@ -10,11 +10,12 @@ from fastapi.responses import Response
 from cliffwatch_service.history.published_results import Reference
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.ingest.free_form import make_showable
-from cliffwatch_service.jobs.alarms import alarms, offline_hosts
+from cliffwatch_service.jobs.alarms import alarms, alarms_of_hosts, offline_hosts
+from cliffwatch_service.jobs.quarantine import sentence_of
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows, overview
 from cliffwatch_service.store.history.points import PointRow
-from cliffwatch_service.store.work import hosts, queue
+from cliffwatch_service.store.work import hosts, quarantines, queue
 from cliffwatch_service.store.work.hosts import HostAtWorkRow, HostCheckRow
 from cliffwatch_service.web.layout.drawing import STEP, History, history
 from cliffwatch_service.web.layout.render import page, picture
@@ -99,7 +100,7 @@ def show_hosts(request: Request, service: ServiceHere, visitor: ReaderHere) -> R
         offline={host.name for host in offline_hosts(known, now)},
         targets=targets,
         jobs=jobs,
-        alarms=alarms(targets, entries, now),
+        alarms=[*alarms_of_hosts(known), *alarms(targets, entries, now)],
     )
 
 
@@ -161,6 +162,8 @@ def show_host(name: HostName, request: Request, service: ServiceHere, visitor: R
         if host is None:
             raise not_found("host", name)
         checks = draw_checks(hosts.checks_of_host(connection, name, _RUNS))
+        number = hosts.host_id(connection, name)
+        quarantine = None if number is None else quarantines.newest_quarantine(connection, number)
     return page(
         request,
         visitor,
@@ -169,4 +172,6 @@ def show_host(name: HostName, request: Request, service: ServiceHere, visitor: R
         summary=host_summary(host),
         offline=host in offline_hosts(known, service.now()),
         checks=checks,
+        quarantine=quarantine,
+        quarantined=None if host.quarantined_since is None or quarantine is None else sentence_of(quarantine),
     )

@@ -1,0 +1,1 @@
+"""Subcommands of `cliffwatch host` about a bench host's measurements: quarantine, calibration, collection."""
