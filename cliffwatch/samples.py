@@ -85,6 +85,7 @@ CaseStatus = Literal[
 MACHINE_KEYS = (
     *("cpu", "goos", "goarch", "goamd64", "goarm", "goarm64", "go386", "gomaxprocs", "go", "toolchain"),
     *("host", "hostname", "machine", "os", "cpus", "cores", "memory", "processor", "microcode"),
+    *("bios", "host-kernel"),
 )
 """What outputs of any program say of the machine and of what built them, by the names that they use."""
 
@@ -233,9 +234,10 @@ class Arm:
 
     `failure` says why the side could not be measured at all, such as a kernel that does not build; None if
     it could. `environment` is what must be equal on both sides for a difference to be the kernel's:
-    config, compiler, bench, guest, processor, microcode. Empty where it is not known; `meant` names what
-    of it was meant to be this arm's own. `assumed` is what an imported file says of metrics, by metric and
-    unit; `declared` what suites of the user's own say of theirs, by suite, benchmark and metric.
+    config, compiler, bench, guest, processor, microcode, BIOS, kernel of the host. Empty where it is not
+    known; `meant` names what of it was meant to be this arm's own. `assumed` is what an imported file says
+    of metrics, by metric and unit; `declared` what suites of the user's own say of theirs, by suite,
+    benchmark and metric.
     `unchanged` are the cases that its run did not measure, since nothing that they execute differs between
     its arms. `host_faults` keep its host from being a bench host: the doctor's checks of walltime that
     failed; empty where nobody looked.

@@ -118,7 +118,8 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) ->
 def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str, str]:
     """Returns the environment that must be equal for two arms to be compared.
 
-    It includes the processor only in walltime: in icount it is emulated.
+    It includes processor, microcode, BIOS and kernel of the host only in walltime: in icount they have no
+    effect.
     """
     toolchain = record.toolchain_facts if arm is None else arm.toolchain_facts or record.toolchain_facts
     known = {
@@ -129,9 +130,8 @@ def comparable_environment(record: RunRecord, arm: ArmRecord | None) -> dict[str
         "modules": _modules(arm) or None,
         "guest": json.dumps(record.guest, sort_keys=True) if record.guest else None,
     }
-    cpu = record.host_facts.cpu
-    if record.mode == "walltime" and cpu is not None:
-        known |= {"processor": cpu.model_name, "microcode": "/".join(cpu.microcode or ()) or None}
+    if record.mode == "walltime":
+        known |= record.host_facts.machine()
     return {name: value for name, value in known.items() if value is not None}
 
 

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from cliffwatch.formats.arms.declared_metrics import DeclaredMetricRecord
 from cliffwatch.formats.arms.imported import ImportedRecord
+from cliffwatch.formats.host_facts import HostFacts
 from cliffwatch.formats.reading import convert
 from cliffwatch.formats.values import (
     LARGEST_PLAN,
@@ -230,19 +231,6 @@ class GuestFacts(Part, frozen=True, kw_only=True):
     accelerator: Text | None = None
     cpus: Annotated[int, Meta(ge=1, le=4096)] | None = None
     memory_mib: Annotated[int, Meta(ge=1, le=1 << 40)] | None = None
-
-
-class ProcessorFacts(Part, frozen=True, kw_only=True):
-    """The facts about a host's processor that are used."""
-
-    model_name: Text | None = None
-    microcode: Annotated[tuple[Name, ...], Meta(max_length=4096)] | None = None
-
-
-class HostFacts(Part, frozen=True, kw_only=True):
-    """The members of run.json's `host` that are used."""
-
-    cpu: ProcessorFacts | None = None
 
 
 class ToolchainFacts(Part, frozen=True, kw_only=True):

@@ -62,6 +62,14 @@ def test_processor_and_microcode_must_be_equal_where_they_are_not_emulated() -> 
     assert comparable_environment(made_record(mode="icount", host=HOST), None) == {}
 
 
+def test_bios_and_kernel_of_the_host_must_be_equal_where_they_have_an_effect() -> None:
+    host = {"dmi": {"bios_version": "2.8"}, "kernel": {"release": "6.12.48", "version": "#1 SMP"}}
+    walltime = comparable_environment(made_record(mode="walltime", host=host), None)
+
+    assert walltime == {"bios": "2.8", "host-kernel": "6.12.48 #1 SMP"}
+    assert comparable_environment(made_record(mode="icount", host=host), None) == {}
+
+
 def test_what_a_host_does_not_record_of_its_processor_is_not_compared() -> None:
     assert comparable_environment(made_record(mode="walltime", host={"cpu": {"microcode": []}}), None) == {}
 

@@ -10,10 +10,12 @@ from typing import Any
 import psycopg
 import pyarrow.parquet
 import pytest
+from made_documents import made_record
 from service_running import Running
 from service_runs import commit_of, put_all, run_of
 
 from cliffwatch.parsers.go_bench import parse_go_bench
+from cliffwatch_service.ingest.environments import environment_facts, epoch_differences, epoch_of
 
 TREE = "https://git.example.org/bpf-next.git"
 
@@ -64,6 +66,70 @@ def test_another_compiler_begins_another_epoch(running: Running) -> None:
     measure(running, run_of(boots=3, cases=1, base="r1", head="r2", seed=2, config="e" * 64))
     points = running.get(f"/series/{seq_get(running)}/history", tree=TREE, branch="master")["points"]
     assert len({point["epoch"] for point in points}) == 2
+
+
+BEFORE = {
+    "cpu": {"model_name": "AMD EPYC 7502", "microcode": ["0x830107b"]},
+    "dmi": {"bios_version": "2.8", "bios_date": "01/02/2026"},
+    "kernel": {"release": "6.12.48+deb13-amd64", "version": "#1 SMP"},
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "member", "value", "words"),
+    [
+        ("cpu", "microcode", ["0x830107c"], "microcode: 0x830107b, then 0x830107c"),
+        ("dmi", "bios_version", "2.9", "bios: 2.8 01/02/2026, then 2.9 01/02/2026"),
+        ("kernel", "release", "6.13", "host-kernel: 6.12.48+deb13-amd64 #1 SMP, then 6.13 #1 SMP"),
+    ],
+)
+def test_an_update_of_the_host_is_another_epoch_in_walltime_alone(
+    part: str, member: str, value: Any, words: str
+) -> None:
+    updated = {**BEFORE, part: {**BEFORE[part], member: value}}
+    old, new = (made_record(mode="walltime", host=host) for host in (BEFORE, updated))
+    facts = [environment_facts(record) for record in (old, new)]
+    assert epoch_of(old) != epoch_of(new)
+    assert epoch_differences(facts[0], facts[1], "walltime") == [words]
+    counted = [made_record(mode="icount", host=host) for host in (BEFORE, updated)]
+    assert epoch_of(counted[0]) == epoch_of(counted[1])
+    assert epoch_differences(facts[0], facts[1], "icount") == []
+
+
+@pytest.mark.parametrize(
+    ("part", "member", "value", "words"),
+    [
+        ("kernel", "version", "#2 SMP", "then 6.12.48+deb13-amd64 #2 SMP"),
+        ("dmi", "board_name", "another", None),
+    ],
+)
+def test_an_update_of_the_host_begins_an_epoch_that_says_what_changed_and_hides_no_step(
+    running: Running, part: str, member: str, value: Any, words: str | None
+) -> None:
+    """The step is in the update, as a slower host makes it."""
+    names = [f"r{index}" for index in range(31)]
+    branch_of(running, names)
+    updated = {**BEFORE, part: {**BEFORE[part], member: value}}
+    for index, (base, head) in enumerate(pairwise(names)):
+        made = run_of(boots=6, cases=1, base=base, head=head, seed=index, spread=0.001)
+        made.record["host"] = BEFORE if index < 15 else updated
+        made.logs[:] += 0.0 if index < 15 else 0.1
+        measure(running, made)
+    series = seq_get(running)
+    whole = running.get(f"/series/{series}/history", tree=TREE, branch="master")
+    with running.http(None) as http:
+        page = http.get(f"/series/{series}").raise_for_status().text
+    steps = running.rows("SELECT 1 FROM confirmation")
+
+    if words is None:
+        assert whole["epochs"] == []
+        assert len(steps) == 1
+        return
+    (begin,) = whole["epochs"]
+    assert words in begin["differences"][0]
+    assert len(begin["differences"]) == 1
+    assert begin["differences"][0] in page.replace("&#43;", "+")
+    assert steps == []
 
 
 def test_a_busy_minute_begins_no_epoch(running: Running) -> None:

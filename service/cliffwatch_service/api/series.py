@@ -11,6 +11,7 @@ from cliffwatch_service.api.answers import JSON, answer, answer_bytes, page, tak
 from cliffwatch_service.api.models.history import Branch, RevisionWhole, Series, SeriesHistory, SeriesSamples
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.compare.naming import find_revision
+from cliffwatch_service.history.watching.epochs import find_epoch_begins
 from cliffwatch_service.http.context import (
     PREFIX,
     Allowed,
@@ -88,9 +89,10 @@ def _series_named(connection: Connection[Any], digest: str) -> SeriesRow:
     " `low` and `high` bound the 95 % confidence interval of the median. Values of different epochs are not"
     " comparable. If a revision was measured several times, its point is the newest measurement; the samples"
     " endpoint has all of them. A point's `anchor` is the value of the anchor, a fixed revision, in the same"
-    " run. Noisy series with an anchor are watched relative to it. `host_events` are events where the series"
-    " stepped together with many others of its host, or where the anchor stepped. `trends` are drifts"
-    " without a step.",
+    " run. Noisy series with an anchor are watched relative to it. `epochs` says what of the environment"
+    " changed where an epoch begins, oldest first: no step is reported across it. `host_events` are events"
+    " where the series stepped together with many others of its host, or where the anchor stepped. `trends`"
+    " are drifts without a step.",
     responses={200: {"model": SeriesHistory}},
 )
 def read_history(
@@ -114,7 +116,14 @@ def read_history(
         points = history(connection, service.arms, row.id, branch_id, limit)
         events = watching.host_events_of(connection, row.id)
         trends = watching.trends_of(connection, row.id)
-    content = {**dict(about(row)), "points": points, "host_events": events, "trends": trends}
+        epochs = find_epoch_begins(connection, points[::-1], row.mode)
+    content = {
+        **dict(about(row)),
+        "points": points,
+        "epochs": epochs,
+        "host_events": events,
+        "trends": trends,
+    }
     return answer_bytes(request, msgspec.json.encode(content), JSON)
 
 

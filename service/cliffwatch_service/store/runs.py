@@ -1,5 +1,6 @@
 """Runs, with their environments and platforms."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal, TypedDict
@@ -91,6 +92,15 @@ def keep_environment(connection: Connection[Any], digest: str, epoch: str, facts
     return fetch_single_row(
         values(connection, int).execute("SELECT id FROM environment WHERE digest = %s", [digest])
     )
+
+
+def facts_of_runs(connection: Connection[Any], digests: Sequence[str]) -> dict[str, FreeJson]:
+    """Returns the facts of the environments of runs, by the runs' digests."""
+    query = (
+        "SELECT run.digest, facts FROM run JOIN environment ON environment.id = environment_id"
+        " WHERE run.digest = ANY(%s)"
+    )
+    return dict(connection.execute(query, [list(digests)]).fetchall())
 
 
 def keep_platform(connection: Connection[Any], name: str) -> None:

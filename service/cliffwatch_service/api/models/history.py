@@ -6,6 +6,7 @@ from typing import Literal
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.samples import Mode
 from cliffwatch_service.api.models.lists import Answer
+from cliffwatch_service.history.watching.epochs import EpochBegin
 from cliffwatch_service.store.history.news.fixes import FixRow
 from cliffwatch_service.store.history.reports import TriageRow
 from cliffwatch_service.store.history.search import FoundNameRow, FoundRevisionRow
@@ -60,6 +61,7 @@ class HistoryPoint(Answer):
 
 class SeriesHistory(Series):
     points: list[HistoryPoint]
+    epochs: list[EpochBegin]
     host_events: list[HostEventRow]
     trends: list[TrendRow]
 

@@ -17,6 +17,7 @@ from cliffwatch_service.history.change_words import change_words
 from cliffwatch_service.history.finding import words_of
 from cliffwatch_service.history.published_results import Reference, references
 from cliffwatch_service.history.report_summary import is_confirmed, standing_changes
+from cliffwatch_service.history.watching.epochs import find_epoch_begins
 from cliffwatch_service.history.watching.relative import FEWEST
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.http.cursors import cursor_of, identity, read_cursor
@@ -109,6 +110,7 @@ def show_series(
             watching.host_events_of(connection, row.id),
             watching.trends_of(connection, row.id),
         )
+        epochs = find_epoch_begins(connection, points, row.mode)
         own = _own_point(connection, row, head, chosen, points) if head is not None else None
         together = draw_together(connection, row, chosen.id, beside, last) if beside and chosen else None
     values = scale_values(points, scale)
@@ -126,6 +128,7 @@ def show_series(
         changes=changes,
         host_events=host_events,
         trends=trends,
+        epochs=epochs,
         anchors=known_anchors,
         fewest_anchored=FEWEST,
         standing=standing_changes(changes),
