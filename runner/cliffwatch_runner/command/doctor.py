@@ -1,6 +1,5 @@
 """`cliffwatch doctor`: checks this host item by item, and shows how to fix it."""
 
-import json
 import sys
 from collections.abc import Sequence
 from itertools import groupby
@@ -18,7 +17,7 @@ from cliffwatch.samples import DEFAULT_ACCEL, Accel, Mode
 from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.options.measuring import accel_option, mode_option
 from cliffwatch_runner.doctor.check import Check, Group, Status
-from cliffwatch_runner.doctor.examination import for_mode, needed_checks, to_fix, verdict
+from cliffwatch_runner.doctor.examination import as_document, for_mode, needed_checks, to_fix, verdict
 from cliffwatch_runner.doctor.facts import gather_facts
 from cliffwatch_runner.host.journal import JOURNAL, restore_from_journal
 from cliffwatch_runner.host.lock import host_lock, lock_path, lock_state
@@ -93,21 +92,6 @@ def doctor(
     else:
         show(console, results, mode, accel)
     sys.exit(Exit.HOST_FAILED if to_fix(results, mode) else Exit.DONE)
-
-
-def as_document(results: Sequence[Check], mode: Mode, accel: Accel = DEFAULT_ACCEL) -> str:
-    """Returns the checks as JSON.
-
-    `{mode, fit, verdict, to_fix: {icount, walltime}, checks: [{name, group, status, finding, why, fixes[]}]}`
-    """
-    document = {
-        "mode": mode,
-        "fit": to_fix(results, mode) == 0,
-        "verdict": verdict(results, mode, accel),
-        "to_fix": {"icount": to_fix(results, "icount"), "walltime": to_fix(results, "walltime")},
-        "checks": [check.document() for check in for_mode(results, mode)],
-    }
-    return json.dumps(document, indent=2)
 
 
 def show(console: Console, results: Sequence[Check], mode: Mode, accel: Accel = DEFAULT_ACCEL) -> None:

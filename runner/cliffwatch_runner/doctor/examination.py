@@ -1,5 +1,6 @@
 """Runs all checks of a host and summarises them."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -51,6 +52,21 @@ def verdict(results: Sequence[Check], mode: Mode, accel: Accel = DEFAULT_ACCEL) 
     runs = f"rehearsals of {mode}" if accel == "tcg" else f"{mode} runs"
     fit = f"not fit for {runs}: {_things(here)} to fix" if here else f"fit for {runs}"
     return f"This host is {fit}; for {other}: {_things(there)} to fix."
+
+
+def as_document(results: Sequence[Check], mode: Mode, accel: Accel = DEFAULT_ACCEL) -> str:
+    """Returns the checks as JSON.
+
+    `{mode, fit, verdict, to_fix: {icount, walltime}, checks: [{name, group, status, finding, why, fixes[]}]}`
+    """
+    document = {
+        "mode": mode,
+        "fit": to_fix(results, mode) == 0,
+        "verdict": verdict(results, mode, accel),
+        "to_fix": {"icount": to_fix(results, "icount"), "walltime": to_fix(results, "walltime")},
+        "checks": [check.document() for check in for_mode(results, mode)],
+    }
+    return json.dumps(document, indent=2)
 
 
 def _things(count: int) -> str:

@@ -1,0 +1,62 @@
+"""Removes the names of a host's user and of the host itself from what is sent to others."""
+
+import os
+import pwd
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_USER_VARIABLES = ("USER", "LOGNAME", "SUDO_USER")
+_NOT_PERSONAL = frozenset({"root", "nobody", "localhost", "bench", "cliffwatch"})
+_UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
+_AUTHOR = re.compile(r'("author": )"(?:[^"\\]|\\.)*"')
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What is replaced, and by what."""
+
+    words: Mapping[str, str]
+    """Whole words."""
+
+    folders: Mapping[str, str]
+    """Beginnings of paths."""
+
+
+def names_of_this_host() -> Names:
+    """Returns the names of the users who may have started this process, and of the host."""
+    users = {os.environ[name] for name in _USER_VARIABLES if os.environ.get(name)}
+    homes = {str(Path.home())}
+    for number in (os.getuid(), os.geteuid()):
+        try:
+            entry = pwd.getpwuid(number)
+        except KeyError:
+            continue
+        users |= {entry.pw_name, entry.pw_gecos.split(",")[0]}
+        homes.add(entry.pw_dir)
+    host = socket.gethostname()
+    words = {**dict.fromkeys(users, "USER"), host: "HOST", host.partition(".")[0]: "HOST"}
+    return Names(
+        words={word: other for word, other in words.items() if len(word) > 1 and word not in _NOT_PERSONAL},
+        folders={home: "HOME" for home in homes if home not in ("/", "/root")},
+    )
+
+
+def anonymous(content: bytes, names: Names) -> bytes | None:
+    """Returns a text without these names, UUIDs, mail addresses and authors of commits.
+
+    None if the content is no UTF-8: what it holds cannot be checked.
+    """
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    for folder in sorted(names.folders, key=len, reverse=True):
+        text = text.replace(folder, names.folders[folder])
+    for word in sorted(names.words, key=len, reverse=True):
+        text = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", names.words[word], text)
+    text = _AUTHOR.sub(r'\1"removed"', text)
+    return _MAIL.sub("MAIL", _UUID.sub("UUID", text)).encode()

@@ -1,0 +1,136 @@
+"""What a first real host sends back: one file, complete as far as the host allows, without anybody's name."""
+
+import json
+import os
+import socket
+import tarfile
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from cliffwatch.command.main import main
+from cliffwatch.failure import host_failed
+from cliffwatch_runner.doctor import collection
+from cliffwatch_runner.doctor.anonymous import Names, anonymous, names_of_this_host
+from cliffwatch_runner.doctor.collection import Part, collect, pack, results_part, run_part
+from cliffwatch_runner.host import tuning_rights
+from cliffwatch_runner.host.tuning import KnobOutcome, TuningOutcome
+
+RUN = Path(__file__).parents[1] / "data/runs/uninlined"
+NAMES = Names(
+    words={"alice": "USER", "Alice Example": "USER", "rome-1": "HOST"}, folders={"/home/alice": "HOME"}
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cache /home/alice/.cache is full", "cache HOME/.cache is full"),
+        ("user alice on rome-1", "user USER on HOST"),
+        ("malice and rome-12 stay", "malice and rome-12 stay"),
+        ('"author": "Bob \\"B\\" <bob@example.org>",', '"author": "removed",'),
+        ("by bob@example.org", "by MAIL"),
+        ("root=UUID=0c1f1c3a-8a0b-4a53-9d1f-2f7a0c1e5b11 ro", "root=UUID=UUID ro"),
+    ],
+)
+def test_names_are_replaced(text: str, expected: str) -> None:
+    assert anonymous(text.encode(), NAMES) == expected.encode()
+
+
+def test_what_is_no_text_is_not_sent() -> None:
+    assert anonymous(b"alice\xff\x00", NAMES) is None
+
+
+def test_the_names_are_those_of_user_and_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUDO_USER", "carol")
+    monkeypatch.setattr(socket, "gethostname", lambda: "rome-1.example.org")
+    names = names_of_this_host()
+    assert (names.words["carol"], names.words["rome-1"]) == ("USER", "HOST")
+    assert "root" not in names.words
+
+
+def broken() -> collection.Files:
+    raise ValueError("a table of alice is odd")
+
+
+def test_a_part_that_fails_is_named_and_the_others_are_there(tmp_path: Path) -> None:
+    parts = [
+        Part("good", "one", lambda: {"good.txt": b"of alice"}),
+        Part("bad", "two", broken),
+        Part("refused", "three", lambda: host_failed("not here", "send the rest")),
+        results_part(RUN, "results-1"),
+        results_part(tmp_path, "results-2"),
+    ]
+    collected = collect(parts, NAMES, lambda _: None)
+    assert list(collected.files) == ["good", "results-1"]
+    assert pack(collected, NAMES, tmp_path / "host.tar.gz") is None
+
+    with tarfile.open(tmp_path / "host.tar.gz") as archive:
+        names, members = archive.getnames(), archive.getmembers()
+        texts = {name: (archive.extractfile(name) or archive).read() for name in names}
+    assert {(each.uname, each.uid, each.mtime) for each in members} == {("", 0, 0)}
+    assert texts["cliffwatch-host/good.txt"] == b"of USER"
+    assert "cliffwatch-host/results-1/run.json" in names
+    left_out = json.loads(texts["cliffwatch-host/left-out.json"])
+    assert left_out["bad"] == "ValueError: a table of USER is odd: send the rest, and this message"
+    assert list(left_out) == ["bad", "refused", "results-2"]
+
+
+def test_a_run_without_results_says_how_it_ended(tmp_path: Path) -> None:
+    part = run_part(["sh", "-c", "echo no KVM here; exit 4"], tmp_path / "run", dict(os.environ), 60)
+    collected = collect([part], NAMES, lambda _: None)
+    assert str(collected.left_out["run"]).startswith("the run ended without results: no KVM here")
+
+
+def test_the_settings_that_a_host_refused_are_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = KnobOutcome(
+        name="boost",
+        target="no_turbo",
+        state="refused",
+        before="0",
+        after="0",
+        reason="Operation not permitted",
+    )
+    facts = SimpleNamespace(may_tune=True, word=lambda *_: "2-3")
+    tuned = TuningOutcome(outcomes=(refused,))
+    asked: list[frozenset[int]] = []
+
+    def tune(cpus: frozenset[int], **_: object) -> nullcontext[TuningOutcome]:
+        asked.append(cpus)
+        return nullcontext(tuned)
+
+    monkeypatch.setattr(collection, "host_lock", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(collection, "lock_state", lambda: SimpleNamespace(locked=False))
+    monkeypatch.setattr(collection, "tune_as_allowed", tune)
+    part = collection.tuning_part(facts)  # type: ignore[arg-type] # two facts are read
+    collected = collect([part], NAMES, lambda _: None)
+
+    (outcome,) = json.loads(collected.files["tuning"]["tuning.json"])["outcomes"]
+    assert (outcome["name"], outcome["state"]) == ("boost", "refused")
+    assert asked == [frozenset({2, 3})]
+    monkeypatch.setattr(collection, "lock_state", lambda: SimpleNamespace(locked=True))
+    assert "a run holds this host" in str(collect([part], NAMES, lambda _: None).left_out["tuning"])
+
+
+def test_the_command_prints_what_is_in_the_file_and_does_not_tune_where_it_may_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collection, "tune_as_allowed", tuning_rights)  # calling a module would fail
+    monkeypatch.setattr(os, "geteuid", lambda: 1234)
+    monkeypatch.setenv("USER", "alice-of-the-test")
+    out, cache = tmp_path / "host.tar.gz", tmp_path / "alice-of-the-test"
+    words = ["host", "collect", "--out", out, "--cache", cache, "--results", RUN, "--accel", "tcg"]
+    ended = CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
+
+    assert ended.exit_code == 0
+    rows = {line.split()[0]: line for line in ended.stdout.splitlines()[1:]}
+    assert list(rows) == ["versions", "host", "doctor", "topology", "tuning", "results-1"]
+    assert "left out: this user may not tune" in rows["tuning"]
+    with tarfile.open(out) as archive:
+        doctor = json.load(archive.extractfile("cliffwatch-host/doctor-walltime.json") or archive)
+        whole = b"".join((archive.extractfile(each) or archive).read() for each in archive.getnames())
+    assert doctor["mode"] == "walltime"
+    assert b"alice-of-the-test" not in whole
