@@ -149,6 +149,11 @@ planted-history: setup ## 40 commits on a real kernel, three of which are slower
 	@tools/install-packages.sh python kernel guest source
 	$(BIN)/python tools/planted_history "$$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.*' | sort -V | tail -n 1)" --seed $(SEED) --bisect --out "planted-history-$(SEED)" $(PLANTED_ARGS)
 
+.PHONY: planted-watching
+planted-watching: setup ## twelve changes of .2 to 5 % among 21 commits, pushed to a branch that a service follows: which its reports name (some hours; goes on where it was stopped; SEED=N, PLANTED_ARGS='--patches DIR')
+	@tools/install-packages.sh python kernel guest source
+	$(BIN)/python tools/planted_watching "$$(find /usr/src -maxdepth 1 -name 'linux-source-6.12*.tar.*' | sort -V | tail -n 1)" --seed $(SEED) --out "planted-watching-$(SEED)" $(PLANTED_ARGS)
+
 .PHONY: backup-test
 backup-test: setup ## back a service up while runs come in, restore it, and hold the copy's samples against the original's
 	$(BIN)/python tools/backup_under_load.py 60

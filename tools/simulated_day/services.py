@@ -156,7 +156,13 @@ def git_server(folder: Path, commits: int) -> Iterator[tuple[str, list[str]]]:
         text=True,
         check=True,
     )
-    port = free_port()
+    with git_daemon(repository.parent, free_port()) as url:
+        yield url, shown.stdout.split()
+
+
+@contextmanager
+def git_daemon(repositories: Path, port: int) -> Iterator[str]:
+    """Serves a folder of repositories; the log goes beside it."""
     argv = [
         "git",
         "-c",
@@ -166,12 +172,12 @@ def git_server(folder: Path, commits: int) -> Iterator[tuple[str, list[str]]]:
         "daemon",
         "--export-all",
     ]
-    argv += ["--reuseaddr", "--listen=127.0.0.1", f"--port={port}", f"--base-path={repository.parent}"]
-    with (folder / "git.log").open("w") as log:
+    argv += ["--reuseaddr", "--listen=127.0.0.1", f"--port={port}", f"--base-path={repositories}"]
+    with repositories.with_name("git.log").open("a") as log:
         process = subprocess.Popen(argv, stderr=log, start_new_session=True)
     try:
         _until_it_listens(process, port)
-        yield f"git://127.0.0.1:{port}", shown.stdout.split()
+        yield f"git://127.0.0.1:{port}"
     finally:
         os.killpg(process.pid, 15)
         process.wait(30)

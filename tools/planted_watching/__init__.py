@@ -1,0 +1,3 @@
+"""Pushes a history with planted changes to a branch that a real service follows, and checks which commits its
+reports name (`make planted-watching`).
+"""
