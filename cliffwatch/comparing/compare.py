@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.comparing.geomean import means_of
-from cliffwatch.comparing.layouts import by_layout, in_boots
+from cliffwatch.comparing.layouts import by_layout, count_layouts, in_boots
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
 from cliffwatch.comparing.rows import Row, Side, Traits, blank, join_columns, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
@@ -158,14 +158,8 @@ def _noisy(rows: Sequence[Row], reported: Sequence[Comparison]) -> Sequence[Row]
 
 
 def _side(arm: Arm) -> SideFacts:
-    layouts = {boot.layout for boot in arm.boots if boot.stage == "screen"} - {None}
-    return SideFacts(
-        name=arm.name,
-        label=arm.label,
-        facts=arm.facts,
-        boots=_screening_boots(arm.boots),
-        layouts=max(1, len(layouts)),
-    )
+    boots, layouts = _screening_boots(arm.boots), count_layouts(arm.boots)
+    return SideFacts(name=arm.name, label=arm.label, facts=arm.facts, boots=boots, layouts=layouts)
 
 
 def _screening_boots(boots: Sequence[Boot]) -> int:

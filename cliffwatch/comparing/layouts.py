@@ -17,7 +17,13 @@ from cliffwatch.columns import BootTable, Columns
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.rows import Row, Side
 from cliffwatch.comparing.thresholds import LAYOUT_P
+from cliffwatch.samples import Boot
 from cliffwatch.stats.noise.layouts import layout_spread
+
+
+def count_layouts(boots: Sequence[Boot]) -> int:
+    """Returns how many layouts the boots of the screen had; 1 if none is known."""
+    return max(1, len({boot.layout for boot in boots if boot.stage == "screen"} - {None}))
 
 
 def by_layout(rows: Sequence[Row]) -> Sequence[Row]:

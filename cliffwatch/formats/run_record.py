@@ -97,8 +97,8 @@ class PlanRecord(Part, frozen=True, kw_only=True):
     """The plan of a run.
 
     `notable` is the requested threshold, a fraction; null means each row's default. `stages` is null if there
-    is only one stage. `layouts` is how many images of each kernel a stage boots that differ only in where
-    code lies.
+    is only one stage. `layouts` is how many images of each kernel the first stage boots that differ only
+    in where code lies.
     """
 
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)]

@@ -58,7 +58,7 @@ class Plan:
     """Arms of the screen, the control included."""
 
     layouts: int = 1
-    """Layouts of each arm in each stage; 1 for the kernel as it was built."""
+    """Layouts of each arm in the screen; 1 for the kernel as it was built in all boots."""
 
     def layouts_of(self, arms: Collection[str]) -> tuple[int, ...]:
         """Returns the seeds of the images that the planned boots of these arms need, in order of use."""
@@ -89,8 +89,7 @@ def make_plan(
     complete blocks). The order of the cases is random too, but the same for all arms of a block. An earlier
     case thus leaves the same state behind in the kernels of all arms.
 
-    With several layouts, an arm's boots take them in turn. No two arms have one in common, and the second
-    stage has others than the screen: what it confirms must not owe to the layouts that made it a candidate.
+    With several layouts, an arm's boots take them in turn. No two arms have one in common.
     """
     stages = None if isinstance(boots, int) else boots
     count = boots if isinstance(boots, int) else boots.screen
@@ -111,7 +110,12 @@ def make_plan(
 
 
 def confirming_plan(plan: Plan, cases: Sequence[int], *, arms: Sequence[str], boots: int) -> Plan:
-    """Adds confirming boots to the plan until each arm has `boots` of them. They run only `cases`."""
+    """Adds confirming boots to the plan until each arm has `boots` of them. They run only `cases`.
+
+    With several layouts each has a new one: what a boot confirms must not owe to the layouts that made it a
+    candidate, and a link costs less than a boot (Kalibera and Jones, ISMM 2013: repeat at the highest level
+    that varies, as long as it is not dearer than those below).
+    """
     done = len({boot.block for boot in plan.boots if boot.stage == "confirm"})
     return _with_blocks(plan, tuple(cases), arms=arms, blocks=boots - done, stage="confirm")
 
@@ -150,7 +154,7 @@ def _layout(plan: Plan, arm: str, stage: Stage, block: int) -> int | None:
     if plan.layouts == 1:
         return None
     before = 0 if stage == "screen" else 1 + max(boot.block for boot in plan.boots if boot.stage == "screen")
-    number = (block - before) % plan.layouts + (0 if stage == "screen" else plan.layouts)
+    number = (block - before) % plan.layouts if stage == "screen" else plan.layouts + block - before
     return 1 + plan.arms.index(arm) + number * len(plan.arms)
 
 

@@ -17,11 +17,11 @@ def seeds_of_first_stage(run: PlannedRun, arm: str, trust: Trust) -> tuple[int, 
     """Returns the layouts in which an arm's kernel is linked right after its build.
 
     Those of the second stage are linked once it begins, except for a tree from outside: its build output is
-    gone by then.
+    gone by then. Should it have a further look, it is built again.
     """
     plan = run.plan
     if trust == "outside" and plan.stages is not None and plan.cases:
-        plan = confirming_plan(plan, (0,), arms=plan.arms, boots=plan.layouts)
+        plan = confirming_plan(plan, (0,), arms=plan.arms, boots=plan.stages.looks[0].boots)
     return plan.layouts_of(_names(run, arm))
 
 
