@@ -65,6 +65,7 @@ def test_a_function_goes_to_a_file_of_its_own() -> None:
     files = to_another_file(FILES, HASH)
     assert "hash_2.o" in files["kernel/bpf/Makefile"]
     assert files["kernel/bpf/hash_2.c"].endswith("{\n\treturn len;\n}\n")
+    assert "\nnotrace u32 hash(const void *key, u32 len)\n{" in files["kernel/bpf/hash_2.c"]
     assert "len);\n\n/* a comment" in files[PATH]
     assert patch_of(FILES, files).startswith(f"diff --git a/{PATH} b/{PATH}\n")
 

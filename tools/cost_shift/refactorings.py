@@ -77,10 +77,14 @@ def split(files: Files, place: Place) -> Files:
 
 
 def to_another_file(files: Files, place: Place) -> Files:
-    """The function goes to kernel/bpf/NAME.c, with what its file includes."""
+    """The function goes to kernel/bpf/NAME.c, with what its file includes.
+
+    The kernel's `inline` implies `notrace`, without which the function executes one instruction more.
+    """
     text = files[place.path]
     found = find_function(text, place.function)
-    head = re.sub(r"^static (?:__always_inline |inline )?", "", text[found.start : found.body])
+    old = text[found.start : found.body]
+    head = re.sub(r"^static (?:__always_inline |inline )?", "notrace " if "inline " in old else "", old)
     includes = "\n".join(re.findall(r"^#include <.*>$", text, re.MULTILINE))
     new = f"// SPDX-License-Identifier: GPL-2.0\n{includes}\n\n{_declare(head)}\n{head}{text[found.body : found.end]}"
     path, makefile = f"kernel/bpf/{place.function}_2.c", files["kernel/bpf/Makefile"]
