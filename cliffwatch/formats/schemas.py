@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, SamplesRecord
+from cliffwatch.formats.calibration import CalibrationDocument
 from cliffwatch.formats.code.affected import AffectedDocument
 from cliffwatch.formats.code.bpf_programs import BpfProgramsRecord
 from cliffwatch.formats.code.differences import CodeRecord
@@ -42,6 +43,7 @@ DOCUMENTS: Mapping[str, type[Part]] = {
     "run-comparison": RunComparison,
     "revision-comparison": RevisionComparison,
     "releases": ReleasesRecord,
+    "calibration": CalibrationDocument,
 }
 """By the schema's file name, without `.schema.json`."""
 

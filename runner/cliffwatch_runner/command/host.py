@@ -15,6 +15,7 @@ import rich_click as click
 from cliffwatch.command.secret import read_token
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.failure import Exit, Failure
+from cliffwatch_runner.command.hosts.calibrate import calibrate
 from cliffwatch_runner.command.hosts.collect import collect
 from cliffwatch_runner.command.hosts.quarantine import quarantine, release
 from cliffwatch_runner.command.options.measuring import modes_option
@@ -42,6 +43,7 @@ def host() -> None:
     """Make this machine a bench host: a worker as a systemd service, with its own user and sandbox."""
 
 
+host.add_command(calibrate)
 host.add_command(collect)
 host.add_command(quarantine)
 host.add_command(release)

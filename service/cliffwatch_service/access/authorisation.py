@@ -85,6 +85,8 @@ RIGHTS: Mapping[str, Right] = {
     "POST /api/v1/leases/{lease}/events": Right(scope="work", whose="own lease", bound=True),
     "POST /api/v1/leases/{lease}/complete": Right(scope="work", whose="own lease", bound=True),
     "POST /api/v1/reports/{report}/triage": Right(scope="triage"),
+    "GET /api/v1/hosts/{host}/calibrations": _READ,
+    "POST /api/v1/hosts/{host}/calibrations": Right(scope="work", whose="own host", bound=True),
     "POST /api/v1/hosts/{host}/quarantine": _ADMIN,
     "POST /api/v1/planted-steps": _ADMIN,
     "GET /api/v1/feed": _READ,

@@ -5,32 +5,42 @@ from datetime import timedelta
 from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from cliffwatch.formats.reading import as_json
+from cliffwatch.formats.calibration import CalibrationDocument
+from cliffwatch.formats.reading import as_json, convert_to
+from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.work import AskedFiles, Heartbeat, JobOutcome, Work
+from cliffwatch.parsers.readings import Problem
 from cliffwatch.samples import MODES, Mode
 from cliffwatch_service.api.answers import answer
-from cliffwatch_service.api.documents import document_response
+from cliffwatch_service.api.documents import body_of, document_response, parse_document, request_body
 from cliffwatch_service.api.models.lists import Page
 from cliffwatch_service.api.models.work import JobState, Kept
 from cliffwatch_service.http.context import PREFIX, Allowed, Service, ServiceHere
 from cliffwatch_service.http.problems import problem_response
 from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, make_showable
 from cliffwatch_service.ingest.request_fields import Count, Name
+from cliffwatch_service.ingest.uploads import invalid_upload
 from cliffwatch_service.jobs import quarantine
+from cliffwatch_service.jobs.calibrating import keep_calibration
 from cliffwatch_service.jobs.leases import Offer, add_events, complete, heartbeat, offer, request_of_lease
 from cliffwatch_service.jobs.quarantine import refusal_of
 from cliffwatch_service.jobs.requests import asked_files, setup_of
 from cliffwatch_service.jobs.trees_allowed import access_of
+from cliffwatch_service.refusal import not_found
 from cliffwatch_service.store.work import hosts
+from cliffwatch_service.store.work.calibrations import CalibrationRow, calibrations_of
 from cliffwatch_service.store.work.hosts import HostAtWorkRow
 from cliffwatch_service.store.work.quarantines import QuarantineRow
 from cliffwatch_service.store.work.queue import HostAbilities
 
 router = APIRouter(prefix=PREFIX, tags=["hosts"])
+
+_CALIBRATIONS = 20
+"""Newest calibrations of a host that are listed."""
 
 
 class OfferBody(BaseModel):
@@ -113,6 +123,45 @@ def set_quarantine(
     with service.transaction() as connection:
         row = change(connection, host, body.reason, who=caller.name, now=service.now())
     return answer(request, row)
+
+
+@router.post(
+    "/hosts/{host}/calibrations",
+    summary="Store a calibration of a host; one that passes ends its quarantine",
+    openapi_extra=request_body(CalibrationDocument),
+    responses={200: {"model": CalibrationRow}},
+)
+def add_calibration(
+    host: Name,
+    body: Annotated[bytes, Depends(body_of)],
+    request: Request,
+    service: ServiceHere,
+    caller: Allowed,
+) -> Response:
+    _, document = parse_document(_calibration, body)
+    with service.transaction() as connection:
+        row = keep_calibration(connection, host, document, by=caller, now=service.now())
+    return answer(request, row)
+
+
+def _calibration(raw: FreeJson) -> CalibrationDocument:
+    document = convert_to(raw, CalibrationDocument)
+    if isinstance(document, Problem):
+        raise invalid_upload(document)
+    return document
+
+
+@router.get(
+    "/hosts/{host}/calibrations",
+    summary="Newest calibrations of a host, newest first",
+    responses={200: {"model": Page[CalibrationRow]}},
+)
+def list_calibrations(host: Name, request: Request, service: ServiceHere, _: Allowed) -> Response:
+    with service.transaction() as connection:
+        if hosts.host_id(connection, host) is None:
+            raise not_found("host", host)
+        rows = calibrations_of(connection, host, _CALIBRATIONS)
+    return answer(request, {"items": rows, "next": None})
 
 
 def _host(row: HostAtWorkRow) -> HostAtWorkRow:

@@ -1,4 +1,4 @@
-"""Quarantines hosts whose control moved: they take no walltime job until an operator ends it.
+"""Quarantines hosts whose control moved: they take no walltime job until it is ended.
 
 Only runs of history count: an enrolled host measured commits of a followed branch. Otherwise whoever asks for
 a job could stop a host with a kernel whose speed varies on purpose. Rehearsals are never of history.
@@ -81,8 +81,8 @@ def sentence_of(quarantine: QuarantineRow) -> str:
     host = quarantine.host
     return (
         f"{host} is in quarantine since {quarantine.began:%Y-%m-%d %H:%M} UTC and gets no walltime job:"
-        f" {quarantine.reason}. An operator ends it:"
-        f" `cliffwatch host release {host} --reason TEXT`"
+        f" {quarantine.reason}. What ends it: a calibration on the host that passes (`cliffwatch host"
+        f" calibrate --url URL`), or an operator (`cliffwatch host release {host} --reason TEXT`)"
     )
 
 

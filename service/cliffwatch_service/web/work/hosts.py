@@ -7,6 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
+from cliffwatch.formats.calibration import CalibrationDocument
+from cliffwatch.formats.reading import convert
 from cliffwatch_service.history.published_results import Reference
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.ingest.free_form import make_showable
@@ -16,6 +18,7 @@ from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import follows, overview
 from cliffwatch_service.store.history.points import PointRow
 from cliffwatch_service.store.work import hosts, quarantines, queue
+from cliffwatch_service.store.work.calibrations import calibrations_of
 from cliffwatch_service.store.work.hosts import HostAtWorkRow, HostCheckRow
 from cliffwatch_service.web.layout.drawing import STEP, History, history
 from cliffwatch_service.web.layout.render import page, picture
@@ -163,6 +166,7 @@ def show_host(name: HostName, request: Request, service: ServiceHere, visitor: R
             raise not_found("host", name)
         checks = draw_checks(hosts.checks_of_host(connection, name, _RUNS))
         number = hosts.host_id(connection, name)
+        calibrated = calibrations_of(connection, name, 1)
         quarantine = None if number is None else quarantines.newest_quarantine(connection, number)
     return page(
         request,
@@ -173,5 +177,7 @@ def show_host(name: HostName, request: Request, service: ServiceHere, visitor: R
         offline=host in offline_hosts(known, service.now()),
         checks=checks,
         quarantine=quarantine,
+        calibration=convert(calibrated[0].document, CalibrationDocument) if calibrated else None,
+        calibrated=calibrated[0] if calibrated else None,
         quarantined=None if host.quarantined_since is None or quarantine is None else sentence_of(quarantine),
     )

@@ -1,0 +1,69 @@
+"""Stores calibrations of hosts. One that passes ends the host's quarantine."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from psycopg import Connection
+
+from cliffwatch.formats.calibration import CalibrationDocument
+from cliffwatch.formats.reading import as_json
+from cliffwatch.identities import digest_of
+from cliffwatch_service.access.authorisation import refuse_host_name
+from cliffwatch_service.access.tokens import Caller
+from cliffwatch_service.jobs.quarantine import QUARANTINED
+from cliffwatch_service.refusal import Refusal, not_found
+from cliffwatch_service.store import runs, tokens
+from cliffwatch_service.store.work import calibrations, hosts, quarantines
+from cliffwatch_service.store.work.calibrations import CalibrationRow
+
+_BY = "a calibration that passed"
+
+
+def keep_calibration(
+    connection: Connection[Any], host: str, document: CalibrationDocument, *, by: Caller, now: datetime
+) -> CalibrationRow:
+    """Stores a calibration of a host, and ends the host's quarantine if it passed and is newer.
+
+    Raises Refusal if the host is unknown or another's, or of another platform.
+    """
+    refuse_host_name(connection, by, host, now)
+    known = next((each for each in hosts.list_hosts(connection) if each.name == host), None)
+    number = hosts.host_id(connection, host)
+    if known is None or number is None:
+        raise not_found("host", host)
+    if document.mode == QUARANTINED and document.platform != known.platform:
+        raise Refusal(
+            409,
+            "another platform",
+            f"host {host} is of platform {known.platform}, and this calibration of {document.platform}:"
+            " calibrate it as it measures",
+        )
+    made = _moment(document.created)
+    row = CalibrationRow(
+        host=host,
+        platform=document.platform,
+        mode=document.mode,
+        made=made,
+        received=now,
+        passed=document.passed and not document.missing and not document.false_changes,
+        document=as_json(document),
+    )
+    runs.keep_platform(connection, document.platform)
+    calibrations.keep_calibration(connection, digest_of(["calibration", host, row.document]), number, row)
+    quarantine = quarantines.quarantine_of(connection, number)
+    if quarantine is not None and row.passed and row.mode == QUARANTINED and made > quarantine.began:
+        quarantines.end_quarantine(connection, number, _BY, now)
+        detail = {"reason": _BY, "made": document.created}
+        tokens.write_audit(
+            connection, who=by.name, action="end-quarantine", what=host, detail=detail, now=now
+        )
+    return row
+
+
+def _moment(text: str) -> datetime:
+    """Raises Refusal if the text is no time."""
+    try:
+        made = datetime.fromisoformat(text)
+    except ValueError:
+        raise Refusal(422, "not a time", f"`created` is {text!r}: send an ISO 8601 time") from None
+    return made if made.tzinfo is not None else made.replace(tzinfo=UTC)

@@ -1,0 +1,84 @@
+"""A calibration says how much equal kernels differ on a host, and what that allows to see."""
+
+import math
+
+import pytest
+from arms import SEQ_GET
+from equal_kernels import around, of_kernel, run_of
+
+from cliffwatch.comparing.environments.calibration import calibrate, calibration_lines
+from cliffwatch.failure import Failure
+from cliffwatch.formats.calibration import CalibrationDocument
+from cliffwatch.formats.reading import as_json, convert
+from cliffwatch.samples import Arm
+
+
+def calibrated(*arms: Arm, asked: tuple[str, ...] = ("local-storage",)) -> CalibrationDocument:
+    document = calibrate([run_of(*arms)], asked)
+    assert not isinstance(document, Failure), str(document)
+    return document
+
+
+def test_the_spread_is_that_between_boots_and_more_of_it_needs_more_boots() -> None:
+    quiet = calibrated(*(of_kernel(name, around(100, 0.001, 12)) for name in ("base", "head", "control")))
+    noisy = calibrated(*(of_kernel(name, around(100, 0.02, 12)) for name in ("base", "head", "control")))
+    (one,), (other,) = quiet.rows, noisy.rows
+
+    # 36 logs at ±s have the standard deviation s √(36/35).
+    assert one.spread == pytest.approx(0.001 * math.sqrt(36 / 35))
+    assert other.spread == pytest.approx(0.02 * math.sqrt(36 / 35))
+    assert one.boots == 36
+    assert one.difference == pytest.approx(0.0)
+    assert (one.detectable or 0) < 0.01 < (other.detectable or 0)
+    assert (one.suggested_boots or 0) <= 12 < (other.suggested_boots or 0)
+    assert one.layout_floor is None
+    assert quiet.passed
+    assert quiet.machine == {"processor": "AMD EPYC 7502", "microcode": "0x830107c", "host-kernel": "6.12.48"}
+    assert convert(as_json(quiet), CalibrationDocument) == quiet
+
+
+def test_an_arm_that_differs_from_its_equal_fails_it() -> None:
+    base, head = (of_kernel(name, around(100, 0.001, 12)) for name in ("base", "head"))
+    document = calibrated(base, head, of_kernel("control", around(103, 0.001, 12)))
+
+    assert not document.passed
+    (change,) = document.false_changes
+    assert change.startswith(f"{SEQ_GET} hits-latency: +3.00% between base and control")
+    assert document.rows[0].difference == pytest.approx(0.03, abs=1e-3)
+
+
+def test_a_suite_that_was_not_measured_is_named_and_fails_it() -> None:
+    arms = [of_kernel(name, around(100, 0.001, 12)) for name in ("base", "head")]
+    document = calibrated(*arms, asked=("local-storage", "ringbufs"))
+
+    assert document.missing == ("ringbufs",)
+    assert not document.passed
+    assert "not measured yet: ringbufs; the same command goes on" in list(calibration_lines(document))
+
+
+def test_the_table_is_aligned_and_says_that_layouts_were_not_measured() -> None:
+    arms = [of_kernel(name, around(100, 0.001, 12)) for name in ("base", "head")]
+    heading, row, *_ = calibration_lines(calibrated(*arms))
+
+    assert heading.index("boots") + len("boots") == row.index(" 24") + 3
+    assert heading.endswith("layout floor")
+    assert row.endswith("not measured")
+    assert len(heading) == len(row)
+
+
+def test_kernels_that_are_not_equal_are_refused() -> None:
+    base, head = of_kernel("base", [100.0] * 4), of_kernel("head", [100.0] * 4, kernel="c" * 32)
+    assert isinstance(calibrate([run_of(base, head)], ()), Failure)
+    assert isinstance(calibrate([], ()), Failure)
+
+
+def test_too_few_boots_have_no_spread() -> None:
+    (row,) = calibrated(of_kernel("base", [0.0]), of_kernel("head", [0.0])).rows
+    assert (row.spread, row.detectable, row.suggested_boots) == (None, None, None)
+
+
+def test_a_rehearsal_says_so_first() -> None:
+    arms = [of_kernel(name, around(100, 0.001, 12)) for name in ("base", "head")]
+    document = calibrate([run_of(*arms, platform="rehearsal-x86-64")], ())
+    assert not isinstance(document, Failure)
+    assert next(iter(calibration_lines(document))).startswith("A rehearsal:")

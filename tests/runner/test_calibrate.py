@@ -1,0 +1,110 @@
+"""`cliffwatch host calibrate` measures suite after suite, within its time, and goes on where it stopped."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from equal_kernels import around, of_kernel, run_of
+
+from cliffwatch.command.main import main
+from cliffwatch.failure import wrong_usage
+from cliffwatch_runner import clock, process
+from cliffwatch_runner.command.hosts import calibrate
+
+
+@dataclass
+class Measuring:
+    """Stands for `cliffwatch run`: each run takes an hour of a clock that stands still otherwise."""
+
+    now: float = 0.0
+    measured: list[list[str]] = field(default_factory=list)
+    complete: set[Path] = field(default_factory=set)
+
+    def run(self, argv: list[str], **_: Any) -> None:
+        self.measured.append(argv)
+        self.complete.add(Path(argv[argv.index("--out") + 1]))
+        self.now += 3600
+
+    def read(self, folder: Path) -> Any:
+        if folder not in self.complete:
+            return wrong_usage("nothing there", "measure")
+        arms = [of_kernel(name, around(100, 0.001, 12)) for name in ("base", "head")]
+        return run_of(*arms, platform="rehearsal-x86-64", suite=folder.name)
+
+
+@pytest.fixture
+def measuring(monkeypatch: pytest.MonkeyPatch) -> Measuring:
+    stand_in = Measuring()
+    monkeypatch.setattr(process, "run", stand_in.run)
+    monkeypatch.setattr(calibrate, "read_run", stand_in.read)
+    monkeypatch.setattr(clock, "monotonic", lambda: stand_in.now)
+    return stand_in
+
+
+def run(out: Path, *words: str) -> Result:
+    plain = [
+        "host",
+        "calibrate",
+        "--tree",
+        "linux",
+        "--mode",
+        "walltime",
+        "--accel",
+        "tcg",
+        "--out",
+        str(out),
+    ]
+    return CliRunner().invoke(
+        main, [*plain, "--suite", "local-storage,ringbufs", *words], catch_exceptions=False
+    )
+
+
+def test_what_the_time_did_not_allow_is_done_by_the_next_call(measuring: Measuring, tmp_path: Path) -> None:
+    first = run(tmp_path, "--time", "60m")
+    assert first.exit_code == 4
+    assert "the time is over before ringbufs: the same command goes on" in first.stderr
+    assert "not measured yet: ringbufs" in first.stdout
+
+    again = run(tmp_path, "--time", "60m", "--format", "json")
+    assert again.exit_code == 0
+    assert json.loads(again.stdout)["passed"]
+    assert json.loads((tmp_path / "calibration.json").read_text())["suites"] == ["local-storage", "ringbufs"]
+    assert [argv[argv.index("--suite") + 1] for argv in measuring.measured] == ["local-storage", "ringbufs"]
+
+
+def test_base_and_head_are_one_kernel(measuring: Measuring, tmp_path: Path) -> None:
+    run(tmp_path, "--boots", "3", "--case", "seq-get/nr_maps=16")
+    argv = measuring.measured[0]
+    assert argv[argv.index("--base") + 1] == argv[argv.index("--head") + 1] == "HEAD"
+    assert argv[argv.index("--accel") + 1] == "tcg"
+    assert argv[argv.index("--boots") + 1] == "3"
+    assert argv[argv.index("--case") + 1] == "seq-get/nr_maps=16"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--suite", "nosuch"), "no suite nosuch"),
+        (("--time", "soon"), "give minutes or hours, such as 90m or 12h"),
+        (("--mode", "icount"), "--accel"),
+    ],
+)
+@pytest.mark.usefixtures("measuring")
+def test_what_it_cannot_do_is_refused_before_anything_is_measured(
+    tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    ended = run(tmp_path, *words)
+    assert ended.exit_code == 2
+    assert message in ended.output
+
+
+@pytest.mark.usefixtures("measuring")
+def test_without_any_result_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "run", lambda *_, **__: None)
+    ended = run(tmp_path)
+    assert ended.exit_code == 2
+    assert "suite local-storage: no results: nothing there" in ended.stderr
+    assert "no run has finished" in ended.stderr
