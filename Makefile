@@ -96,12 +96,16 @@ test-as-root: setup ## the tests of what root changes: limits, devices, control 
 calibrate: setup ## hold the method against noise of known truth; writes docs/calibration.md and -watching.md (about an hour a seed: SEEDS='1 2 3'; PART=4 for one draw in four)
 	@tools/install-test-programs.sh benchstat
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python tools/calibrate --seeds $(or $(SEEDS),0) --part $(or $(PART),1)
-	$(MAKE) calibrate-watching
+	$(MAKE) calibrate-watching calibrate-layouts
 
 .PHONY: calibrate-watching
 calibrate-watching: setup ## the same of steps in histories alone, beside Otava and SPA; writes docs/calibration-watching.md (SEEDS, PART as above)
 	@tools/install-neighbours.sh
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/calibrate --watching --seeds $(or $(SEEDS),0) --part $(or $(PART),1)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/calibrate --page calibration-watching.md --seeds $(or $(SEEDS),0) --part $(or $(PART),1)
+
+.PHONY: calibrate-layouts
+calibrate-layouts: setup ## kernels in several layouts: false reports, intervals and power; writes docs/calibration-layouts.md (SEEDS, PART as above)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/calibrate --page calibration-layouts.md --seeds $(or $(SEEDS),0) --part $(or $(PART),1)
 
 .PHONY: measure-watching
 measure-watching: setup ## CPU time of all steps of 3,000 series of 5,000 points, and of one new revision of them

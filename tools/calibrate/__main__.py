@@ -3,6 +3,7 @@
     make calibrate                   everything, about an hour on two cores
     make calibrate SEEDS="1 2 3"     with these seeds; the page has the figures of each
     make calibrate-watching          steps of histories alone; writes docs/calibration-watching.md
+    make calibrate-layouts           kernels in several layouts alone; writes docs/calibration-layouts.md
     python tools/calibrate --quick   a part of it, on the screen: what CI runs
 
 `--nights FILE` names the real nights (CSV with variant, commit, benchmark, night, seconds, gzipped);
@@ -33,11 +34,12 @@ from calibrate import (  # noqa: E402
     odd_families,
     real,
     sizes,
+    staged_layouts,
     watching,
 )
 from calibrate.figures import Figure  # noqa: E402
 from calibrate.nights import groups, read_nights  # noqa: E402
-from calibrate.page import merge_seeds, page, table, watching_page  # noqa: E402
+from calibrate.page import layouts_page, merge_seeds, page, table, watching_page  # noqa: E402
 
 _LEAST_NIGHTS = 58
 _QUICK = 20
@@ -53,16 +55,15 @@ def main() -> int:
     parser.add_argument(
         "--part", type=int, default=1, metavar="N", help="one draw in N, for a first look at a new method"
     )
-    parser.add_argument("--watching", action="store_true", help="steps of histories alone")
+    parser.add_argument("--page", choices=PAGES, default="calibration.md", help="the page to write")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument(
         "--nights", type=Path, default=ROOT.parent / "shared" / "data" / "sandmark-navajo-aa.csv.gz"
     )
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    make = _watching if options.watching else _figures
-    write, name = (watching_page, "calibration-watching.md") if options.watching else (page, "calibration.md")
-    out = options.out or ROOT / "docs" / name
+    make, write = PAGES[options.page]
+    out = options.out or ROOT / "docs" / options.page
     began = time.monotonic()
     runs: dict[int, list[Figure]] = {seed: [] for seed in options.seeds}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -116,7 +117,6 @@ def _figures(
     yield from cliffs.cliff_figures(draws(500), pool)
     yield from apart.apart_figures(draws(200), pool)
     yield from apart.few_figures(draws(400), pool)
-    yield from layouts.layout_figures(draws(400), pool)
     if not once:
         return
     yield from families.rival_figures(draws(500), pool)
@@ -125,6 +125,16 @@ def _figures(
         yield from _on_nights(pool, nights, scale)
     if scale == 1:
         yield from neighbours.benchstat_figures(100)
+
+
+def _layouts(
+    pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool
+) -> Iterator[Figure]:
+    """Kernels in several layouts, in one stage and in two."""
+    del nights, once
+    draws = range(seed * _APART, seed * _APART + max(2, 400 // scale))
+    yield from layouts.layout_figures(draws, pool)
+    yield from staged_layouts.staged_layout_figures(draws, pool)
 
 
 def _watching(
@@ -153,6 +163,13 @@ def _on_nights(pool: ProcessPoolExecutor, path: Path, scale: int) -> Iterator[Fi
         if sum(len(nights) >= _LEAST_NIGHTS for nights in of_host.values()) > 1
     }
     yield from real.real_figures(long, 400 // scale, pool)
+
+
+PAGES = {
+    "calibration.md": (_figures, page),
+    "calibration-watching.md": (_watching, watching_page),
+    "calibration-layouts.md": (_layouts, layouts_page),
+}
 
 
 if __name__ == "__main__":

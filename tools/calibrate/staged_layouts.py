@@ -138,7 +138,7 @@ def _figures(outcomes: Sequence[Outcome], spread: float, layouts: int) -> Iterat
     wrong = sum(each.false for each in outcomes)
     limit = 0.01 * families + 3 * (0.01 * families) ** 0.5
     yield Figure(
-        bar="layouts",
+        bar="staged",
         what=f"{what}: anything reported of nothing",
         method=method,
         measured=share(wrong, families),
@@ -149,7 +149,7 @@ def _figures(outcomes: Sequence[Outcome], spread: float, layouts: int) -> Iterat
     if levels:
         covered, nominal = sum(each.covered for each in outcomes) / len(levels), float(np.mean(levels))
         yield Figure(
-            bar="layouts",
+            bar="staged",
             what=f"{what}: intervals that hold the truth, of {nominal:.1%} nominally",
             method=method,
             measured=f"{covered:.2%}",
@@ -158,7 +158,7 @@ def _figures(outcomes: Sequence[Outcome], spread: float, layouts: int) -> Iterat
         )
     mean_boots = sum(each.boots for each in outcomes) / families
     yield Figure(
-        bar="layouts",
+        bar="staged",
         what=f"{what}: a change of {PLANTED:.0%} detected, with {mean_boots:.0f} boots on average",
         method=method,
         measured=share(sum(each.detected for each in outcomes), families),
