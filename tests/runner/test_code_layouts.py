@@ -112,6 +112,14 @@ def test_a_walltime_run_boots_each_kernel_in_layouts_of_its_own(repository: Path
 
 
 @stand_in
+def test_the_plan_says_so_before_it_begins(repository: Path) -> None:
+    planned = rehearse(repository, "--boots", "4", "--layouts", "3", "--dry-run")
+    assert "boots (12) in 3 layouts of each kernel, each with its cases in order:" in planned.output
+    ended = rehearse(repository, "--boots", "2")
+    assert "walltime: 6 boots in 2 layouts of each kernel; " in ended.output
+
+
+@stand_in
 def test_the_images_are_kept_and_differ(repository: Path) -> None:
     rehearse(repository, "--boots", "2")
     maps = [path.read_text() for path in repository.parent.glob("cache/kernels/*/System.map")]

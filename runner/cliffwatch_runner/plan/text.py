@@ -21,7 +21,8 @@ def plan_text(planned: PlannedRun) -> str:
         f"cases ({len(plan.cases)}):",
     ]
     lines += [f"  {index:3d}  {case.key.suite}: {_words(case)}" for index, case in enumerate(plan.cases)]
-    lines += ["", f"boots ({len(plan.boots)}), each with its cases in order:"]
+    where = f" in {plan.layouts} layouts of each kernel" if plan.layouts > 1 else ""
+    lines += ["", f"boots ({len(plan.boots)}){where}, each with its cases in order:"]
     lines += [
         f"  {boot.index:3d}  block {boot.block + 1}  {boot.arm:<{max(8, width)}} {_order(boot.cases)}"
         for boot in plan.boots

@@ -52,7 +52,8 @@ def cost_lines(amiss: Sequence[Check], planned: PlannedRun) -> Iterator[str]:
         if stages is not None
         else ""
     )
-    yield f"walltime: {boots}{more}; {cost_text(planned)}"
+    where = f" in {planned.layouts} layouts of each kernel" if planned.layouts > 1 else ""
+    yield f"walltime: {boots}{where}{more}; {cost_text(planned)}"
     yield from rehearsal_warning(planned.platform)
     if not amiss:
         return
