@@ -49,6 +49,20 @@ def test_commits_with_the_same_tree_share_a_kernel(repository: Path, tmp_path: P
     assert run.arms["base"].facts["commit"] != run.arms["head"].facts["commit"]
 
 
+def test_half_a_file_of_a_killed_build_is_not_taken_for_a_whole_one(repository: Path, tmp_path: Path) -> None:
+    assert isinstance(run_toy(request(repository, tmp_path)), Run)
+    (worktree,) = (tmp_path / "cache" / "worktrees").glob("*/output")
+    # As a killed build leaves it: begun, and a file that is newer than its source and no object.
+    (worktree.parent / "unfinished").touch()
+    (worktree / "core.o").write_text("half")
+    change(repository, "behaviour", (repository / "behaviour").read_text() + "\n", "Build again")
+
+    run = run_toy(request(repository, tmp_path, out=tmp_path / "again"))
+    assert isinstance(run, Run)
+    assert "kernel" in run.arms["head"].facts
+    assert not (worktree.parent / "unfinished").exists()
+
+
 def test_a_build_of_anybodys_tree_leaves_no_worktree_and_no_ccache(repository: Path, tmp_path: Path) -> None:
     assert isinstance(run_toy(request(repository, tmp_path, trust="outside")), Run)
 
