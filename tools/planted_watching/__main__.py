@@ -15,6 +15,7 @@ unless all and only the planted commits are named. With --judge the table alone,
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -49,6 +50,7 @@ SETTLED = 3
 
 def main() -> int:
     options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped; the same command goes on"))
     options.out.mkdir(parents=True, exist_ok=True)
     truth = options.out / "truth.json"
     if not truth.exists():
