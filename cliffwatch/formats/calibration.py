@@ -4,11 +4,18 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.values import Count, LongText, Moment, Name, OfCase, Part, Text
 from cliffwatch.samples import Mode
 
 FORMAT: Final = "cliffwatch-calibration"
 FORMAT_VERSION: Final = 1
+
+LARGEST_DETECTABLE = 0.05
+"""A row that could see only larger changes is blind."""
+
+MOST_BLIND = 0.1
+"""Largest share of blind rows of a calibration that passes: some cases are noisy on any host."""
 
 Fraction = Annotated[float, Meta(ge=0)]
 
@@ -42,7 +49,7 @@ class CalibrationDocument(Part, frozen=True, kw_only=True):
 
     `boots`: per arm. `kernel`: release and commit. `machine`: processor, microcode, BIOS and kernel of the
     host. `false_changes`: what the method would have published of equal kernels. `missing`: suites that were
-    asked for and not measured. `passed`: nothing is missing or would have been published.
+    asked for and not measured. `passed`: there is no shortfall.
     """
 
     format: Literal["cliffwatch-calibration"]
@@ -60,3 +67,27 @@ class CalibrationDocument(Part, frozen=True, kw_only=True):
     false_changes: Annotated[tuple[LongText, ...], Meta(max_length=1000)]
     passed: bool
     rows: Annotated[tuple[CalibratedRow, ...], Meta(max_length=5000)]
+
+    def shortfalls(self) -> list[str]:
+        """Returns why the calibration does not pass; empty if it does.
+
+        A row that could see only large changes says nothing about the host, and nothing differs where nothing
+        could be seen.
+        """
+        blind = sum(row.detectable is None or row.detectable > LARGEST_DETECTABLE for row in self.rows)
+        reasons = []
+        if not self.rows:
+            reasons.append("nothing was measured")
+        if self.missing:
+            reasons.append(f"not measured yet: {', '.join(self.missing)}; the same command goes on")
+        if self.false_changes:
+            reasons.append(
+                f"{count_noun(len(self.false_changes), 'difference')} of equal kernels would have been"
+                " published"
+            )
+        if blind > MOST_BLIND * len(self.rows):
+            reasons.append(
+                f"{blind} of {count_noun(len(self.rows), 'row')} could not see a change of"
+                f" {100 * LARGEST_DETECTABLE:.0f} %: give more boots (--boots), with another --out"
+            )
+        return reasons

@@ -53,7 +53,23 @@ def test_a_suite_that_was_not_measured_is_named_and_fails_it() -> None:
 
     assert document.missing == ("ringbufs",)
     assert not document.passed
-    assert "not measured yet: ringbufs; the same command goes on" in list(calibration_lines(document))
+    assert "not passed: not measured yet: ringbufs; the same command goes on" in list(
+        calibration_lines(document)
+    )
+
+
+def test_boots_that_could_see_nothing_pass_nothing() -> None:
+    """Two boots each of a rehearsal on a busy machine: equal kernels 51 % apart, and no verdict."""
+    arms = [of_kernel("base", [2300.0, 2250.0]), of_kernel("head", [1500.0, 1750.0])]
+    document = calibrated(*arms)
+
+    assert document.false_changes == ()
+    assert not document.passed
+    assert document.shortfalls() == [
+        "1 of 1 row could not see a change of 5 %: give more boots (--boots), with another --out"
+    ]
+    noisy = calibrated(*(of_kernel(name, around(100, 0.2, 12)) for name in ("base", "head")))
+    assert not noisy.passed
 
 
 def test_the_table_is_aligned_and_says_that_layouts_were_not_measured() -> None:

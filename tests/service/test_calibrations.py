@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from asking import ask, offer
+from msgspec.structs import replace
 from service_running import Running
 
 from cliffwatch.formats.calibration import FORMAT, CalibratedRow, CalibrationDocument
@@ -21,6 +22,8 @@ ROW = CalibratedRow(
     detectable=0.0087,
     suggested_boots=11,
 )
+
+BLIND = replace(ROW, detectable=None)
 
 
 def calibration(**members: Any) -> Any:
@@ -88,6 +91,7 @@ def test_it_is_stored_once_with_the_platform_and_shown_with_the_host(host: Runni
         ({"created": "2026-11-21T13:00:00+00:00", "false_changes": ("a case: +3 %",)}, False),
         ({"created": "2026-11-21T13:00:00+00:00", "missing": ("ringbufs",)}, False),
         ({"created": "2026-11-21T13:00:00+00:00", "mode": "icount"}, False),
+        ({"created": "2026-11-21T13:00:00+00:00", "rows": (BLIND,)}, False),
     ],
 )
 def test_only_a_newer_walltime_calibration_that_passes_ends_a_quarantine(

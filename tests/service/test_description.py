@@ -62,6 +62,7 @@ def test_what_is_answered_fits_its_description(filled: Any, data: Path) -> None:
         "name": "local-storage",
         "number": "1",
         "lease": lease,
+        "host": "rome-2",
     }
     description = described(filled)
     looked = 0

@@ -4,6 +4,8 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 import cliffwatch
 from cliffwatch.comparing.compare_run import Sides, compare_run, sides_of_run
 from cliffwatch.comparing.comparison import CHANGES, ComparisonSet
@@ -42,7 +44,7 @@ def calibrate(runs: Sequence[Run], asked: Sequence[str]) -> CalibrationDocument 
     base = next(iter(newest.arms.values()))
     measured = tuple(dict.fromkeys(suite for run in runs for suite in run.record.suites))
     missing = tuple(suite for suite in asked if suite not in measured)
-    return CalibrationDocument(
+    document = CalibrationDocument(
         format=FORMAT,
         format_version=FORMAT_VERSION,
         cliffwatch_version=cliffwatch.__version__,
@@ -56,9 +58,10 @@ def calibrate(runs: Sequence[Run], asked: Sequence[str]) -> CalibrationDocument 
         suites=measured,
         missing=missing,
         false_changes=tuple(changes),
-        passed=bool(rows) and not missing and not changes,
+        passed=False,
         rows=tuple(rows),
     )
+    return replace(document, passed=not document.shortfalls())
 
 
 def _compared_pairs(run: Run) -> Iterator[ComparisonSet | Failure]:
@@ -165,8 +168,8 @@ def _percent(value: float | None) -> str:
 def _verdict(document: CalibrationDocument) -> Iterable[str]:
     boots = count_noun(document.boots, "boot")
     yield f"{document.platform}, {document.mode}, {boots} per arm of {document.kernel}"
-    if document.missing:
-        yield f"not measured yet: {', '.join(document.missing)}; the same command goes on"
     for change in document.false_changes:
         yield f"a false change: {change}"
-    yield "passed: equal kernels do not differ" if document.passed else "not passed"
+    yield from (f"not passed: {reason}" for reason in document.shortfalls())
+    if document.passed:
+        yield "passed: no difference of equal kernels would have been published"

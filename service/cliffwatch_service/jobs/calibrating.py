@@ -45,7 +45,7 @@ def keep_calibration(
         mode=document.mode,
         made=made,
         received=now,
-        passed=document.passed and not document.missing and not document.false_changes,
+        passed=not document.shortfalls(),
         document=as_json(document),
     )
     runs.keep_platform(connection, document.platform)
