@@ -1,6 +1,7 @@
 """A calibration says how much equal kernels differ on a host, and what that allows to see."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from arms import SEQ_GET
@@ -10,7 +11,7 @@ from cliffwatch.comparing.environments.calibration import calibrate, calibration
 from cliffwatch.failure import Failure
 from cliffwatch.formats.calibration import CalibrationDocument
 from cliffwatch.formats.reading import as_json, convert
-from cliffwatch.samples import Arm
+from cliffwatch.samples import Arm, Boot
 
 
 def calibrated(*arms: Arm, asked: tuple[str, ...] = ("local-storage",)) -> CalibrationDocument:
@@ -35,6 +36,27 @@ def test_the_spread_is_that_between_boots_and_more_of_it_needs_more_boots() -> N
     assert quiet.passed
     assert quiet.machine == {"processor": "AMD EPYC 7502", "microcode": "0x830107c", "host-kernel": "6.12.48"}
     assert convert(as_json(quiet), CalibrationDocument) == quiet
+
+
+def in_layouts(arm: Arm, luck: tuple[float, ...]) -> Arm:
+    """The arm with boots that take so many layouts in turn, each of which moves every value by its luck."""
+
+    def placed(number: int, boot: Boot) -> Boot:
+        layout = number % len(luck)
+        samples = (each._replace(value=each.value * math.exp(luck[layout])) for each in boot.samples)
+        return replace(boot, layout=f"{arm.name}-{layout}", samples=tuple(samples))
+
+    return replace(arm, boots=tuple(placed(number, boot) for number, boot in enumerate(arm.boots)))
+
+
+def test_layouts_that_were_booted_twice_give_the_floor_of_placement() -> None:
+    arms = [of_kernel(name, around(100, 0.001, 12)) for name in ("base", "head", "control")]
+    moved = calibrated(*(in_layouts(arm, (-0.02, 0.02, -0.02, 0.02)) for arm in arms))
+    still = calibrated(*(in_layouts(arm, (0.0, 0.0, 0.0, 0.0)) for arm in arms))
+
+    assert moved.rows[0].layout_floor == pytest.approx(0.02, rel=0.1)
+    assert still.rows[0].layout_floor == pytest.approx(0.0, abs=0.002)
+    assert any("2.1 %" in line or "2.09 %" in line for line in calibration_lines(moved))
 
 
 def test_an_arm_that_differs_from_its_equal_fails_it() -> None:

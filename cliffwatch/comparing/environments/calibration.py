@@ -15,6 +15,7 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.calibration import FORMAT, FORMAT_VERSION, CalibratedRow, CalibrationDocument
 from cliffwatch.formats.result_directory import Run
 from cliffwatch.samples import CONTROL, MOST_ASKED_BOOTS, Arm, CaseKey, is_rehearsal
+from cliffwatch.stats.noise.layouts import layout_spread
 from cliffwatch.stats.power.detectable import boots_needed, detectable
 
 _LEAST_SPREAD = 1e-9
@@ -89,7 +90,19 @@ def _rows(run: Run, compared: Sequence[ComparisonSet]) -> Iterator[CalibratedRow
     arms = [_values(arm) for arm in run.arms.values()]
     alpha = ALPHA / max(1, len(primary))
     for key in primary:
-        yield _row(key, [arm[key] for arm in arms if key in arm], alpha)
+        row = _row(key, [arm[key] for arm in arms if key in arm], alpha)
+        yield replace(row, layout_floor=_layout_floor(run, key))
+
+
+def _layout_floor(run: Run, key: Key) -> float | None:
+    """Returns the spread between layouts; None if no layout was booted twice."""
+    groups: dict[str, list[float]] = {}
+    for boot in (boot for arm in run.arms.values() for boot in arm.boots if boot.layout is not None):
+        for sample in boot.samples:
+            if (sample.case, sample.metric, sample.unit) == key and sample.value > 0:
+                groups.setdefault(str(boot.layout), []).append(math.log(sample.value))
+    spread = layout_spread(list(groups.values()))
+    return None if spread is None else spread.layout
 
 
 def _values(arm: Arm) -> Mapping[Key, list[float]]:
