@@ -151,6 +151,12 @@ class World:
             lambda who: offer(f"free {who}", ("work", "work2", "admin")),
         ]
 
+    def calibrations(self) -> list[Case]:
+        def calibration(host: str, allowed: tuple[str, ...]) -> Case:
+            return Case(host, f"/hosts/{host}/calibrations", allowed, CALIBRATION)
+
+        return [calibration("rome-1", ("of rome-1",)), calibration("box-1", ("work",))]
+
     def of_leases(self, act: str, body: Any) -> list[Case]:
         owners = {"rome-1": ("of rome-1", "admin"), "box-1": ("work", "admin")}
         return [Case(host, f"/leases/{self.leases[host]}/{act}", owners[host], body) for host in self.leases]
@@ -254,6 +260,23 @@ def world_of(running: Running) -> World:
     )
 
 
+CALIBRATION = {
+    "format": "cliffwatch-calibration",
+    "format_version": 1,
+    "cliffwatch_version": "0.1.0",
+    "created": "2026-11-21T12:00:00+00:00",
+    "platform": "amd-rome",
+    "mode": "walltime",
+    "profile": "smoke",
+    "boots": 12,
+    "kernel": "6.18.0",
+    "machine": {},
+    "suites": [],
+    "missing": [],
+    "false_changes": [],
+    "passed": False,
+    "rows": [],
+}
 EVENTS = {"events": [{"number": 1, "kind": "line", "at": "2026-11-21T12:00:00Z", "data": {"text": "x"}}]}
 IMPORT = "/imports?platform=amd-rome&mode=walltime&name=x"
 KEY = {"Idempotency-Key": "matrix"}
@@ -295,6 +318,11 @@ CASES: dict[str, Cases] = {
             "/feed",
         )
     },
+    "GET /hosts/{host}/calibrations": reading("/hosts/rome-1/calibrations"),
+    "POST /hosts/{host}/calibrations": World.calibrations,
+    "POST /hosts/{host}/quarantine": admins(
+        "/hosts/rome-1/quarantine", {"quarantined": True, "reason": "a fan"}
+    ),
     "POST /planted-steps": admins("/planted-steps", {"commit": "5" * 40}),
     "GET /subscriptions": lambda _: [Case("", "/subscriptions", ("triage", "admin"))],
     "POST /subscriptions": lambda _: [

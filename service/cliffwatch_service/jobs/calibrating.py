@@ -27,10 +27,15 @@ def keep_calibration(
     Raises Refusal if the host is unknown or another's, or of another platform.
     """
     refuse_host_name(connection, by, host, now)
-    known = next((each for each in hosts.list_hosts(connection) if each.name == host), None)
-    number = hosts.host_id(connection, host)
-    if known is None or number is None:
+    known = hosts.host_row(connection, host)
+    if known is None:
         raise not_found("host", host)
+    if by.host is None and known.token_id != by.token_id:
+        raise Refusal(
+            403,
+            "another host's name",
+            f"host {host!r} works with another token than {by.name!r}: use that token",
+        )
     if document.mode == QUARANTINED and document.platform != known.platform:
         raise Refusal(
             409,
@@ -49,10 +54,10 @@ def keep_calibration(
         document=as_json(document),
     )
     runs.keep_platform(connection, document.platform)
-    calibrations.keep_calibration(connection, digest_of(["calibration", host, row.document]), number, row)
-    quarantine = quarantines.quarantine_of(connection, number)
+    calibrations.keep_calibration(connection, digest_of(["calibration", host, row.document]), known.id, row)
+    quarantine = quarantines.quarantine_of(connection, known.id)
     if quarantine is not None and row.passed and row.mode == QUARANTINED and made > quarantine.began:
-        quarantines.end_quarantine(connection, number, _BY, now)
+        quarantines.end_quarantine(connection, known.id, _BY, now)
         detail = {"reason": _BY, "made": document.created}
         tokens.write_audit(
             connection, who=by.name, action="end-quarantine", what=host, detail=detail, now=now

@@ -80,6 +80,11 @@ def host_id(connection: Connection[Any], name: str) -> int | None:
     return values(connection, int).execute("SELECT id FROM host WHERE name = %s", [name]).fetchone()
 
 
+def host_row(connection: Connection[Any], name: str) -> HostRow | None:
+    query = "SELECT id, name, platform, token_id FROM host WHERE name = %s"
+    return row_cursor(connection, HostRow).execute(query, [name]).fetchone()
+
+
 def give_host(connection: Connection[Any], host_id: int, token_id: int | None, platform: str) -> None:
     """Binds a host to the token and the platform that it works with."""
     connection.execute(
