@@ -201,7 +201,11 @@ def _judge(options: argparse.Namespace, service: Served, pushes: Pushes, truth: 
 
 def _largest(http: Any, planted: Planted) -> str:
     """The largest measured change of primary metrics, and its case."""
-    answer = http.get(f"/api/v1/comparisons/{planted.parent}...{planted.commit}")
+    address = f"/api/v1/comparisons/{planted.parent}...{planted.commit}"
+    answer = http.get(address)
+    while answer.status_code == 503:  # a large comparison is made in the background
+        time.sleep(float(answer.headers.get("Retry-After", 10)))
+        answer = http.get(address)
     if answer.status_code == 404:
         return "not measured"
     rows = [row for row in answer.raise_for_status().json()["comparisons"] if row["change"] is not None]
