@@ -21,7 +21,7 @@ def fleet() -> CliffwatchDashboard:
 
 
 def _now() -> tuple[object, ...]:
-    return (
+    shown = (
         stat(
             "Jobs that wait",
             "In the queue of these platforms.",
@@ -61,6 +61,7 @@ def _now() -> tuple[object, ...]:
             NONE_IS_GOOD,
         ),
     )
+    return tuple(each.span(wide) for each, wide in zip(shown, (5, 5, 5, 5, 4), strict=True))
 
 
 def _time() -> tuple[object, ...]:
