@@ -142,7 +142,16 @@ def _row(key: Key, arms: Sequence[Sequence[float]], alpha: float) -> CalibratedR
     )
 
 
-_HEADINGS = ("case", "metric", "boots", "spread", "largest A/A", "could see", "boots for 1 %", "layout floor")
+_HEADINGS = (
+    "case",
+    "metric",
+    "boots",
+    "spread",
+    "largest difference",
+    "could see",
+    "boots for 1 %",
+    "layout floor",
+)
 
 
 def calibration_lines(document: CalibrationDocument) -> Iterator[str]:
