@@ -87,8 +87,8 @@ def test_a_file_with_two_arms_is_compared_alone_by_its_own_threshold(export: Pat
     assert ended.exit_code == 0
     assert "1 slower" in ended.stdout.splitlines()[0]
     assert (
-        "6 boots per kernel, icount (instructions, not time), emulated-x86-64, config abea2d6b9145, gcc"
-        " 12.2.0" in ended.stdout
+        "6 boots per kernel, in 6 layouts, icount (instructions, not time), emulated-x86-64, config"
+        " abea2d6b9145, gcc 12.2.0" in ended.stdout
     )
     assert "Changes below 0.25 % are not reported" in ended.stdout
     assert "bpf: Some head" in ended.stdout
