@@ -12,7 +12,8 @@ _USER_VARIABLES = ("USER", "LOGNAME", "SUDO_USER")
 _NOT_PERSONAL = frozenset({"root", "nobody", "localhost", "bench", "cliffwatch"})
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 _AUTHOR = re.compile(r'("author": )"(?:[^"\\]|\\.)*"')
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)++")
+_WORD = re.compile(r"[\w-]++")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,9 @@ def anonymous(content: bytes, names: Names) -> bytes | None:
         return None
     for folder in sorted(names.folders, key=len, reverse=True):
         text = text.replace(folder, names.folders[folder])
-    for word in sorted(names.words, key=len, reverse=True):
-        text = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", names.words[word], text)
+    for phrase in sorted(names.words, key=len, reverse=True):
+        if not _WORD.fullmatch(phrase):
+            text = text.replace(phrase, names.words[phrase])
+    text = _WORD.sub(lambda word: names.words.get(word[0], word[0]), text)
     text = _AUTHOR.sub(r'\1"removed"', text)
     return _MAIL.sub("MAIL", _UUID.sub("UUID", text)).encode()
