@@ -54,7 +54,7 @@ def test_half_a_file_of_a_killed_build_is_not_taken_for_a_whole_one(repository: 
     (worktree,) = (tmp_path / "cache" / "worktrees").glob("*/output")
     # As a killed build leaves it: begun, and a file that is newer than its source and no object.
     (worktree.parent / "unfinished").touch()
-    (worktree / "core.o").write_text("half")
+    (worktree / "main.o").write_text("half")
     change(repository, "behaviour", (repository / "behaviour").read_text() + "\n", "Build again")
 
     run = run_toy(request(repository, tmp_path, out=tmp_path / "again"))
