@@ -36,8 +36,9 @@ from cliffwatch.failure import Failure  # noqa: E402
 from cliffwatch_runner.command.options.cache import default_cache  # noqa: E402
 from cliffwatch_runner.source.git import git  # noqa: E402
 from cliffwatch_runner.source.tree import open_tree  # noqa: E402
-from planted_watching.judging import Planted, judge, named_by, table  # noqa: E402
+from planted_watching.judging import Planted, judge, table  # noqa: E402
 from planted_watching.pushing import BRANCH, Pushes, drawn_tips, parents_of  # noqa: E402
+from planted_watching.reading import all_items, largest_change, read_named  # noqa: E402
 
 PATCHES = ROOT / "tests/data/planted-watching"
 SUITES = "hashmap,local-storage,ringbufs,strncmp,loops,veristat"
@@ -182,50 +183,17 @@ def _judge(options: argparse.Namespace, service: Served, pushes: Pushes, truth: 
         if each["kind"] == "planted" and (pushed := at[each["commit"]]) is not None
     ]
     with service.http() as http:
-        reports, changes = _all(http, "/api/v1/reports"), _all(http, "/api/v1/changes")
-        judgement = judge(planted, named_by(reports, changes))
-        measured = {each.commit: _largest(http, each) for each in planted}
-        failed = [
-            each for each in _all(http, "/api/v1/jobs") if each["state"] not in ("done", "queued", "leased")
-        ]
-    (options.out / "found.json").write_text(json.dumps({"reports": reports, "changes": changes}, indent=1))
+        named, measured = read_named(http), {each.commit: largest_change(http, each) for each in planted}
+        jobs = all_items(http, "/api/v1/jobs")
+    judgement = judge(planted, named)
     print(
         f"seed {truth['seed']}: {len(pushes.made)} pushes of {len(truth['commits'])} commits, policy {options.policy}, {options.suites}\n"
     )
     print(table(judgement, measured))
-    for job in failed:
+    for job in (each for each in jobs if each["state"] in ("failed", "parked", "cancelled")):
         print(f"job {job['state']}: {job['base'][:12]}..{job['head'][:12]} {job['reason']}")
     right = judgement.recall[0] == judgement.recall[1] and not judgement.wrong and not judgement.faults
     return 0 if right else 1
-
-
-def _largest(http: Any, planted: Planted) -> str:
-    """The largest measured change of primary metrics, and its case."""
-    address = f"/api/v1/comparisons/{planted.parent}...{planted.commit}"
-    answer = http.get(address)
-    while answer.status_code == 503:  # a large comparison is made in the background
-        time.sleep(float(answer.headers.get("Retry-After", 10)))
-        answer = http.get(address)
-    if answer.status_code == 404:
-        return "not measured"
-    rows = [row for row in answer.raise_for_status().json()["comparisons"] if row["change"] is not None]
-    if not rows:
-        return "no value"
-    row = max((row for row in rows if row["primary"]), key=lambda row: abs(row["change"]), default=rows[0])
-    params = ",".join(f"{name}={value}" for name, value in row["params"].items())
-    return f"{row['change']:+.2%} {row['benchmark']} {params}".strip()
-
-
-def _all(http: Any, path: str) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = []
-    cursor = None
-    while True:
-        given = {"limit": "100"} | ({"cursor": cursor} if cursor else {})
-        page = http.get(path, params=given).raise_for_status().json()
-        items += page["items"]
-        cursor = page["next"]
-        if cursor is None:
-            return items
 
 
 def _say(text: str) -> None:
