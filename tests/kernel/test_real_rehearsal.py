@@ -152,5 +152,6 @@ def test_its_report_says_what_it_is_and_that_two_boots_show_nothing(
     text = " ".join(ended.stdout.split())
 
     assert text.count("This is a rehearsal: QEMU emulated the processor") == 1
-    assert "base vs base check: 0 of" in text
+    assert "2 boots per kernel, in 2 layouts, walltime" in text
+    assert "base vs base check in other layouts: 0 of" in text
     assert "slower" not in ended.stdout.splitlines()[0]
