@@ -16,7 +16,7 @@ from isolation_here import ISOLATION, leave_out_root
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/runner")]
 from planted_history import history  # noqa: E402
-from planted_history.edits import Edit, Mix, drawn_edits  # noqa: E402
+from planted_history.edits import Edit, Mix, comment_on_top, drawn_edits  # noqa: E402
 from planted_history.history import History, make_history, make_two_sides, write_truth  # noqa: E402
 from toy import FAKEVNG, git, toy_repository  # noqa: E402
 
@@ -137,6 +137,18 @@ def test_what_breaks_is_fixed_and_what_is_reverted_is_gone_at_the_end(tree: Path
         path = git(tree, "show", "--format=", "--name-only", of[first].commit)
         assert git(tree, "show", "--format=", "--name-only", of[second].commit) == path
         assert git(tree, "diff", f"{of[first].commit}~", "planted", "--", path) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("// SPDX\nint a;\n", "// SPDX\n/* Note 1. */\nint a;\n"),
+        ("/* SPDX */\nint a;\n", "/* SPDX */\n/* Note 1. */\nint a;\n"),
+        ("/*\n * kmod\n */\nint a;\n", "/* Note 1. */\n/*\n * kmod\n */\nint a;\n"),
+    ],
+)
+def test_a_comment_does_not_end_another_one(text: str, changed: str) -> None:
+    assert comment_on_top(1)(text) == changed
 
 
 def test_nothing_is_planted_where_nothing_builds() -> None:

@@ -56,10 +56,14 @@ def appended_macro(number: int) -> Callable[[str], str]:
 
 
 def comment_on_top(number: int) -> Callable[[str], str]:
-    """Below the first line, which is the licence's: all that follows gets another line number."""
+    """Below the first line, which is the licence's, unless a comment of several lines begins there: all that
+    follows gets another line number.
+    """
 
     def change(text: str) -> str:
         first, _, rest = text.partition("\n")
+        if "/*" in first and "*/" not in first:
+            return f"/* Note {number}. */\n{text}"
         return f"{first}\n/* Note {number}. */\n{rest}"
 
     return change
