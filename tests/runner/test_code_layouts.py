@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from test_modes import run
 from test_plan import CASES
 from test_rehearsal import rehearse
-from toy import change
+from toy import change, request, run_toy
 
 from cliffwatch.failure import Failure
+from cliffwatch.formats.result_directory import Run
 from cliffwatch.samples import CONTROL
+from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.build.layouts.padding import (
     ALIGNMENT,
     SIZES,
@@ -25,6 +27,8 @@ from cliffwatch_runner.build.layouts.padding import (
 )
 from cliffwatch_runner.plan.plan import Plan, confirming_plan, make_plan
 from cliffwatch_runner.plan.request import DEFAULT_LAYOUTS
+from cliffwatch_runner.run import run as running
+from cliffwatch_runner.run.built_run import BuiltRun
 
 stand_in = pytest.mark.usefixtures("stand_in")
 ARMS = ("base", "head", CONTROL)
@@ -135,6 +139,44 @@ def test_with_one_layout_the_report_says_what_cannot_be_told_apart(repository: P
         "each kernel has one layout: a change of a few per cent may come from where the linker put code"
         in " ".join(ended.output.split())
     )
+
+
+@stand_in
+def test_a_link_that_was_stopped_leaves_no_padding_in_the_next_kernel(
+    repository: Path, tmp_path: Path
+) -> None:
+    assert isinstance(run_toy(request(repository, tmp_path)), Run)
+    (plain,) = {path.read_text() for path in tmp_path.glob("cache/kernels/*/System.map")}
+    (output,) = tmp_path.glob("cache/worktrees/*/output")
+    (output / "layouts").mkdir()
+    (output / "pad.o").write_bytes(pad_object(4080))
+    (output / "vmlinux.a").unlink()
+    subprocess.run(["ar", "cDPqST", "vmlinux.a", "main.o", "pad.o", "core.o"], cwd=output, check=True)
+    change(repository, "behaviour", (repository / "behaviour").read_text() + "\n", "Build again")
+
+    assert isinstance(run_toy(request(repository, tmp_path, out=tmp_path / "again")), Run)
+    assert {path.read_text() for path in tmp_path.glob("cache/kernels/*/System.map")} == {plain}
+    assert len(list(tmp_path.glob("cache/kernels/*/System.map"))) == 2
+
+
+@stand_in
+def test_stopped_while_it_links_for_the_second_stage_a_run_keeps_what_was_measured(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def further(_: Path, plan: Plan) -> Plan:
+        return confirming_plan(plan, (0,), arms=("base", "head"), boots=2)
+
+    def stopped(built: BuiltRun) -> None:
+        built.tools.stop.set()
+        raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "further_boots", further)
+        patched.setattr(running, "link_layouts", stopped)
+        rehearse(repository, "--boots", "2")
+    results = repository.parent / "results"
+    assert json.loads((results / "run.json").read_text())["status"] == "incomplete"
+    assert len(boots_of(results)) == 6
 
 
 def break_relink(repository: Path) -> None:

@@ -19,7 +19,7 @@ from cliffwatch_runner.build.kernel_make import (
     dump_btf,
     kernel_make,
 )
-from cliffwatch_runner.build.layouts.relink import LAYOUT_RECIPE, relink
+from cliffwatch_runner.build.layouts.relink import LAYOUT_RECIPE, relink, remove_padding
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BuildSettings, Worktree
@@ -176,6 +176,8 @@ def cached_kernel(folder: Path, settings: BuildSettings, *, was_there: bool = Tr
 
 @dataclass(frozen=True, slots=True)
 class _Build:
+    """The build of one kernel, into the entry `folder`, and of its images in `layouts`."""
+
     tree: Tree
     revision: Revision
     fragments: Fragments
@@ -212,6 +214,8 @@ class _Build:
     def _compile(self, worktree: Worktree, log: Path) -> Failure | None:
         self.settings.report_progress(None, "checking out")
         failure = worktree.check_out(self.tree, self.revision)
+        if failure is None:
+            failure = remove_padding(worktree, log)
         if failure is None:
             failure = configure(worktree, self.fragments, self.toolchain, log)
         if failure is None:

@@ -127,7 +127,8 @@ def _kernel(arm: Subject, run: PlannedRun, tools: RunTools) -> Kernel | Failure:
     if isinstance(kernel, Failure):
         progress.end(f"{arm.short}: {kernel.message}")
     else:
-        progress.end(f"{arm.short} {'cached' if kernel.was_there else 'built'}")
+        layouts = f", {len(kernel.layouts)} layouts" if kernel.layouts else ""
+        progress.end(f"{arm.short} {'cached' if kernel.was_there else 'built'}{layouts}")
     return kernel
 
 

@@ -12,7 +12,7 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.code.digests import CaseCode
 from cliffwatch.formats.run_record import RunStatus
 from cliffwatch_runner import clock
-from cliffwatch_runner.build.cache.entries import hold_lock
+from cliffwatch_runner.build.cache.entries import Stopped, hold_lock
 from cliffwatch_runner.build.cache.executed import Executed, join_executed
 from cliffwatch_runner.build.cache.pruning import prune_built, prune_mirror
 from cliffwatch_runner.build.cache.uses import cache_uses
@@ -241,7 +241,10 @@ def _measure_stages(run: BuiltRun, written: _Record) -> BuiltRun | Failure:
         longer = None if stop.is_set() else further_boots(written.folder, run.plan)
         if longer is None:
             return run
-        linked = link_layouts(replace(run, plan=longer))
+        try:
+            linked = link_layouts(replace(run, plan=longer))
+        except Stopped:
+            return run
         if isinstance(linked, Failure):
             return linked
         run = linked

@@ -15,7 +15,7 @@ LAYOUT_RECIPE = "1"
 """Increase it when a change here changes the images."""
 
 _FOLDER = "layouts"
-"""Below the build output: `members`, and `objects` with their copies."""
+"""Below the build output, while a kernel is linked again: `members`, and `objects` with their copies."""
 _MEMBERS_BYTES = 16 * MIB
 _MAP, _MAP_BYTES = "System.map", 128 * MIB
 _RELINK, _PAHOLE = "relink.sh", "pahole.sh"
@@ -41,8 +41,16 @@ def relink(
         failure = failure or store(seed)
         if failure is not None:
             break
-    build = worktree.build
-    return worktree.make(["rm", "-rf", "--", f"{build}/{_FOLDER}", f"{build}/vmlinux.a"], log) or failure
+    return remove_padding(worktree, log) or failure
+
+
+def remove_padding(worktree: Worktree, log: Path) -> Failure | None:
+    """Removes what a relink left, whether it ended or was stopped.
+
+    make would take an archive with padding for that of the kernel itself.
+    """
+    script = 'set -e; cd "$0"; [ -e "$1" ] || exit 0; rm -f vmlinux.a; rm -rf "$1"'
+    return worktree.make(["sh", "-c", script, str(worktree.build), _FOLDER], log)
 
 
 def _give_tools(worktree: Worktree, make: Sequence[str]) -> None:
