@@ -87,7 +87,7 @@ class CalibrationDocument(Part, frozen=True, kw_only=True):
             )
         if blind > MOST_BLIND * len(self.rows):
             reasons.append(
-                f"{blind} of {count_noun(len(self.rows), 'row')} could not see a change of"
-                f" {100 * LARGEST_DETECTABLE:.0f} %: give more boots (--boots), with another --out"
+                f"in {blind} of {count_noun(len(self.rows), 'row')} these boots could not have shown a change"
+                f" of {100 * LARGEST_DETECTABLE:.0f} %: repeat it with more --boots and another --out"
             )
         return reasons

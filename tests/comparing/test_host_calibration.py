@@ -88,7 +88,10 @@ def test_boots_that_could_see_nothing_pass_nothing() -> None:
     assert document.false_changes == ()
     assert not document.passed
     assert document.shortfalls() == [
-        "1 of 1 row could not see a change of 5 %: give more boots (--boots), with another --out"
+        (
+            "in 1 of 1 row these boots could not have shown a change of 5 %: repeat it with more --boots and"
+            " another --out"
+        )
     ]
     noisy = calibrated(*(of_kernel(name, around(100, 0.2, 12)) for name in ("base", "head")))
     assert not noisy.passed

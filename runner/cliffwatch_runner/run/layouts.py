@@ -1,4 +1,4 @@
-"""Has kernels linked in the layouts that a plan's boots need."""
+"""Links kernels in the layouts that a plan's boots need."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -55,7 +55,7 @@ def alarms_of_hosts(hosts: Sequence[HostAtWorkRow]) -> list[str]:
     for host in hosts:
         if host.quarantined_since is not None:
             sentences.append(
-                f"{host.name} ({host.platform}) is in quarantine since"
+                f"{host.name} ({host.platform}) has been in quarantine since"
                 f" {host.quarantined_since:%Y-%m-%d %H:%M} UTC: {host.quarantine_reason}"
             )
         sentences += [

@@ -80,9 +80,9 @@ def sentence_of(quarantine: QuarantineRow) -> str:
     """Returns why a host gets no walltime job, and what ends that."""
     host = quarantine.host
     return (
-        f"{host} is in quarantine since {quarantine.began:%Y-%m-%d %H:%M} UTC and gets no walltime job:"
-        f" {quarantine.reason}. What ends it: a calibration on the host that passes (`cliffwatch host"
-        f" calibrate --url URL`), or an operator (`cliffwatch host release {host} --reason TEXT`)"
+        f"{host} has been in quarantine since {quarantine.began:%Y-%m-%d %H:%M} UTC and gets no walltime"
+        f" jobs: {quarantine.reason}. It ends when a calibration on the host passes (`cliffwatch host"
+        f" calibrate --url URL`), or an operator ends it (`cliffwatch host release {host} --reason TEXT`)"
     )
 
 
