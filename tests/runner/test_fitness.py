@@ -79,29 +79,28 @@ class Quarantining:
         return self.answers.pop(0)
 
 
+def work(service: Any, folder: Path, said: list[str], **settings: Any) -> object:
+    """Has a walltime host work until the service drains it. Returns how that ended."""
+    host = WorkerHost(
+        name="rome-1",
+        platform="amd-rome",
+        modes=("walltime",),
+        cache=folder,
+        command=("cliffwatch",),
+        env={},
+        **settings,
+    )
+    spool, stop = Spool(folder / "jobs"), threading.Event()
+    return loop.work(service, host, spool, drain=service.drain, stop=stop, say=said.append, idle=0)
+
+
 def test_a_host_in_quarantine_says_so_once_and_goes_on_asking(tmp_path: Path) -> None:
     refused = HttpFailure(
         whose="usage", message="rome-1 is in quarantine", next_step="wait", evidence="", status=423
     )
     nothing = Answered(status=204, body=None)
     service, said = Quarantining([refused, refused, nothing, refused]), []
-    host = WorkerHost(
-        name="rome-1",
-        platform="amd-rome",
-        modes=("walltime",),
-        cache=tmp_path,
-        command=("cliffwatch",),
-        env={},
-    )
-    ended = loop.work(
-        service,  # type: ignore[arg-type] # it takes what is posted
-        host,
-        Spool(tmp_path / "jobs"),
-        drain=service.drain,
-        stop=threading.Event(),
-        say=said.append,
-        idle=0,
-    )
+    ended = work(service, tmp_path, said)
     assert ended is None
     assert said == [
         "no walltime job: rome-1 is in quarantine",
@@ -116,25 +115,8 @@ def test_a_job_is_given_back_with_the_reason_and_no_other_is_taken_until_the_hos
     service, said, begun = Service(offers=2), [], []
     unfit = host_failed("turbo is on", "switch it off")
     states = iter([unfit, unfit, unfit, None, None])
-    host = WorkerHost(
-        name="rome-1",
-        platform="amd-rome",
-        modes=("walltime",),
-        cache=tmp_path,
-        command=("cliffwatch",),
-        env={},
-        unfit=lambda _: next(states),
-    )
     monkeypatch.setattr(loop, "do_job", lambda job: begun.append(job.name) or True)
-    ended = loop.work(
-        service,  # type: ignore[arg-type] # it takes what is posted
-        host,
-        Spool(tmp_path / "jobs"),
-        drain=service.drain,
-        stop=threading.Event(),
-        say=said.append,
-        idle=0,
-    )
+    ended = work(service, tmp_path, said, unfit=lambda _: next(states))
     assert ended is None
     assert [path for path, _ in service.posts] == ["/offers", "/leases/l1/complete", "/offers"]
     end = service.posts[1][1]
