@@ -72,6 +72,8 @@ class Catalogue:
             return MetricTraits(better=shape.better, assume="exact", primary=primary)
         if mode == "icount" and benchmark.icount.assume == "exact" and not (spec is not None and spec.noisy):
             measured = self.repeatability.of(case, metric)
+            if measured is None and spec is not None:
+                measured = spec.repeatability
             repeatability = benchmark.icount.repeatability if measured is None else measured
             return MetricTraits(
                 better=shape.better,

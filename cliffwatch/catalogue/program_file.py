@@ -6,7 +6,7 @@ docs/suites.md, "Your own suite".
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
@@ -90,8 +90,8 @@ class DeclaredMetricTable(Table, frozen=True, kw_only=True):
 
     unit: Unit
     better: Better
-    primary: bool = False
-    """True if it decides. If no metric is primary, all are."""
+    primary: bool | Literal["icount"] = False
+    """True if it decides, "icount" if only under icount. If no metric is primary, all are."""
     optional: bool = False
     """True if a missing value is not reported."""
     assume: Assume | None = None
@@ -99,6 +99,8 @@ class DeclaredMetricTable(Table, frozen=True, kw_only=True):
 
     "nothing" if its values do not repeat even when instructions are counted.
     """
+    repeatability: Annotated[float, Meta(ge=0, le=1)] | None = None
+    """Largest difference between equal kernels under icount, a fraction; None for that of the benchmark."""
 
 
 class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
@@ -185,6 +187,7 @@ class ProgramSuiteFile(Table, frozen=True, kw_only=True):
                 optional=each.optional,
                 noisy=each.assume == "nothing",
                 counted=each.assume == "exact",
+                repeatability=each.repeatability,
             )
             for name, each in self.metrics.items()
         }

@@ -35,14 +35,23 @@ class MetricSpec:
 
     unit: str
     better: Better
-    primary: bool = False
-    """True if it decides the verdict of its cases. Only for suites with a program; otherwise kinds decide."""
+    primary: bool | Literal["icount"] = False
+    """True if it decides the verdict of its cases, "icount" if only under icount.
+
+    Only for suites with a program; otherwise kinds decide.
+    """
     optional: bool = False
     """True if some cases of a suite with a program do not print it."""
     noisy: bool = False
     """True if it does not repeat, whatever its benchmark does."""
     counted: bool = False
     """True if it is counted in every mode."""
+    repeatability: float | None = None
+    """Relative difference under icount, for cases that were not measured; None for that of the benchmark."""
+
+    def decides(self, mode: Mode | None) -> bool:
+        """True if it is marked as primary in this mode."""
+        return self.primary is True or self.primary == mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +258,7 @@ class Suite:
         else:
             marked = any(spec.primary for spec in self.metrics.values())
             printed = {
-                name: MetricShape(spec.unit, spec.better, primary=spec.primary or not marked)
+                name: MetricShape(spec.unit, spec.better, primary=spec.decides(mode) or not marked)
                 for name, spec in self.metrics.items()
             }
         return printed if mode != "icount" else {**printed, **_counted_shapes(benchmark, printed)}

@@ -19,7 +19,10 @@ from cliffwatch.parsers.veristat import parse_veristat
 NO_MEMORY = 12
 """ENOMEM. It says nothing about the program."""
 
-_LOADED = re.compile(r"cliffwatch: load (?P<error>\d+) xlated (?P<xlated>\d+) jited (?P<jited>\d+)")
+_LOADED = re.compile(
+    r"cliffwatch: load (?P<error>\d{1,9}) xlated (?P<xlated>\d{1,18}) jited (?P<jited>\d{1,18})"
+    r"(?: took (?P<took>\d{1,18}))?"
+)
 _PROCESSING = re.compile(
     r"PROCESSING (?P<file>.*)/(?P<program>[^/]+), DURATION US: -?\d+, VERDICT: (?P<verdict>\w+), "
     r"VERIFIER LOG:"
@@ -114,6 +117,8 @@ def _program(name: str, taken: bool, before: Sequence[str], log: Sequence[str]) 
         values["size"] = int(last["xlated"]) / _INSTRUCTION_BYTES, "insns"
     if last is not None and error == 0 and int(last["jited"]):
         values["jited_size"] = float(last["jited"]), "bytes"
+    if last is not None and error == 0 and int(last["took"] or 0):
+        values["load"] = float(last["took"]), "ns/load"
     return VerifiedProgram(name=name, taken=True, values=values)
 
 

@@ -63,6 +63,25 @@ def test_a_metric_may_be_counted_in_every_mode(tmp_path: Path, mode: Mode) -> No
     assert read == MetricTraits(better="lower", assume="exact", primary=False)
 
 
+def test_a_metric_may_decide_under_icount_alone(tmp_path: Path) -> None:
+    text = SUITE.replace("primary = true", 'primary = "icount"')
+    read = catalogue(tmp_path, text)
+    case = CaseKey("lookups", "Lookup")
+
+    assert read.traits(case, "insns/op", "insns/op", "icount").primary
+    assert not read.traits(case, "ns/op", "ns/op", "walltime").primary
+
+
+def test_a_metric_may_have_a_repeatability_of_its_own(tmp_path: Path) -> None:
+    text = SUITE.replace("primary = true", "primary = true, repeatability = 0.03")
+
+    assert traits_in(tmp_path, text, "insns/op").repeatability == 0.03
+
+
+def traits_in(tmp_path: Path, text: str, metric: str) -> MetricTraits:
+    return catalogue(tmp_path, text).traits(CaseKey("lookups", "Lookup"), metric, "insns/op", "icount")
+
+
 def test_a_metric_is_counted_or_noisy(tmp_path: Path) -> None:
     path = tmp_path / "suite.toml"
     path.write_text(SUITE.replace('assume = "nothing"', 'assume = "sometimes"'))

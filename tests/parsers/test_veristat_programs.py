@@ -34,6 +34,7 @@ def test_a_program_has_its_counts_and_the_sizes_of_its_own_load() -> None:
         "peak_states": (66, "states"),
         "size": (285, "insns"),
         "jited_size": (1191, "bytes"),
+        "load": (6514643, "ns/load"),
     }
 
 
