@@ -84,13 +84,18 @@ class StagesRecord(Part, frozen=True, kw_only=True):
 
 
 class PlannedBootRecord(Part, frozen=True, kw_only=True):
-    """A boot of a plan. `cases` are indexes into the plan's cases, in execution order; null if unknown."""
+    """A boot of a plan.
+
+    `cases` are indexes into the plan's cases, in execution order; null if unknown. `duration` is how many
+    seconds each case measures; null for the case's own.
+    """
 
     index: Position
     block: Count
     arm: Name
     stage: Stage = "screen"
     cases: Annotated[tuple[Count, ...], Meta(max_length=LARGEST_PLAN)] | None = None
+    duration: Count | None = None
 
 
 class PlanRecord(Part, frozen=True, kw_only=True):
@@ -98,13 +103,14 @@ class PlanRecord(Part, frozen=True, kw_only=True):
 
     `notable` is the requested threshold, a fraction; null means each row's default. `stages` is null if there
     is only one stage. `layouts` is how many images of each kernel the first stage boots that differ only
-    in where code lies.
+    in where code lies. `seconds` is the time for all boots and links; null if boots were planned by number.
     """
 
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)]
     notable: Share | None = None
     stages: StagesRecord | None = None
     layouts: Count = 1
+    seconds: Annotated[float, Meta(gt=0)] | None = None
     cases: Annotated[tuple[PlannedCaseRecord, ...], Meta(max_length=LARGEST_PLAN)]
     boots: Annotated[tuple[PlannedBootRecord, ...], Meta(max_length=MOST_BOOTS)]
 

@@ -4,6 +4,7 @@
     make calibrate SEEDS="1 2 3"     with these seeds; the page has the figures of each
     make calibrate-watching          steps of histories alone; writes docs/calibration-watching.md
     make calibrate-layouts           kernels in several layouts alone; writes docs/calibration-layouts.md
+    make calibrate-time              plans with a time budget alone; writes docs/calibration-time.md
     python tools/calibrate --quick   a part of it, on the screen: what CI runs
 
 `--nights FILE` names the real nights (CSV with variant, commit, benchmark, night, seconds, gzipped);
@@ -35,11 +36,12 @@ from calibrate import (  # noqa: E402
     real,
     sizes,
     staged_layouts,
+    time_budget,
     watching,
 )
 from calibrate.figures import Figure  # noqa: E402
 from calibrate.nights import groups, read_nights  # noqa: E402
-from calibrate.page import layouts_page, merge_seeds, page, table, watching_page  # noqa: E402
+from calibrate.page import layouts_page, merge_seeds, page, table, time_page, watching_page  # noqa: E402
 
 _LEAST_NIGHTS = 58
 _QUICK = 20
@@ -137,6 +139,12 @@ def _layouts(
     yield from staged_layouts.staged_layout_figures(draws, pool)
 
 
+def _time(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool) -> Iterator[Figure]:
+    """Plans with a time budget."""
+    del nights, once
+    yield from time_budget.time_figures(range(seed * _APART, seed * _APART + max(2, 1000 // scale)), pool)
+
+
 def _watching(
     pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool
 ) -> Iterator[Figure]:
@@ -169,6 +177,7 @@ PAGES = {
     "calibration.md": (_figures, page),
     "calibration-watching.md": (_watching, watching_page),
     "calibration-layouts.md": (_layouts, layouts_page),
+    "calibration-time.md": (_time, time_page),
 }
 
 

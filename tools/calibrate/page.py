@@ -1,4 +1,4 @@
-"""docs/calibration.md, -watching.md and -layouts.md with every figure beside them as CSV, from what was measured."""
+"""docs/calibration.md, -watching.md, -layouts.md and -time.md with every figure beside them as CSV, from what was measured."""
 
 import csv
 import io
@@ -37,6 +37,7 @@ TOPICS: Mapping[str, str] = {
     "B14": "candidates, precision and recall",
     "layouts": "kernels in several layouts, one stage of boots",
     "staged": "kernels in several layouts, the staged plan",
+    "time": "plans with a time budget",
 }
 """What the figures of a target are about."""
 
@@ -95,6 +96,20 @@ on two cores; the seeds were drawn when plan and method were frozen.
 """
 
 
+_TIME_HEAD = """# Calibration of time budgets
+
+Whether what `--time` says will be detectable is right. Made by
+`make calibrate-time SEEDS='{numbers}' PART={part}` on {date} at commit {commit}, in {minutes:.0f} minutes
+on two cores; the seeds were drawn when the plan was frozen.
+[calibration-time.csv](calibration-time.csv) has every figure, one value per seed.
+
+- A run has one or six rows. The spread between layouts, boots and readings differs by the host, and by a
+  factor of two either way between its rows. A link takes 30 s and a boot 10 s and 4 s a case, or more.
+- The first stage is simulated, the rest is chosen from it, and the change that it says will be detectable is
+  held against that of the true variances at the same boots, and against what the rows report at the end.
+"""
+
+
 def watching_page(
     runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, part: int = 1
 ) -> str:
@@ -106,6 +121,12 @@ def layouts_page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights
     """The page on layouts, dated likewise. It has no real nights."""
     del nights
     return _dated(_LAYOUTS_HEAD, runs, minutes, part)
+
+
+def time_page(runs: Mapping[int, Sequence[Figure]], *, minutes: float, nights: bool, part: int = 1) -> str:
+    """The page on time budgets, dated likewise."""
+    del nights
+    return _dated(_TIME_HEAD, runs, minutes, part)
 
 
 def _dated(head: str, runs: Mapping[int, Sequence[Figure]], minutes: float, part: int, **words: str) -> str:

@@ -50,7 +50,7 @@ class KernelRecord(Part, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     config_digest: str
     seconds: float
-    """Duration of the build; only for people who inspect the cache."""
+    """Duration of the build, or of the link of an image in another layout."""
     release: str
     prebuilt: bool = False
     """See `Kernel`."""
@@ -174,6 +174,13 @@ def cached_kernel(folder: Path, settings: BuildSettings, *, was_there: bool = Tr
     )
 
 
+def link_seconds(kernel: Kernel, settings: BuildSettings) -> float | None:
+    """Returns how long a link of the kernel in another layout took, on average; None without any."""
+    records = [_ENTRY.read(folder, settings.uses) for folder in kernel.layouts.values()]
+    seconds = [record.seconds for record in records if record is not None]
+    return sum(seconds) / len(seconds) if seconds else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Build:
     """The build of one kernel, into the entry `folder`, and of its images in `layouts`."""
@@ -232,9 +239,11 @@ class _Build:
         if not missing:
             return None
         log = worktree.log("relink")
+        ended = [clock.monotonic()]
 
         def store(seed: int) -> Failure | None:
-            return self._store(self._layout_folder(seed), worktree, log)
+            ended.append(clock.monotonic())
+            return self._store(self._layout_folder(seed), worktree, log, ended[-1] - ended[-2])
 
         failure = relink(worktree, kernel_make(worktree, self.toolchain), missing, log=log, store=store)
         if failure is None:
@@ -242,8 +251,12 @@ class _Build:
         save_failure_log(failure, log, self.settings.cache, f"{self.folder.name}-layouts")
         return failure.message
 
-    def _store(self, folder: Path, worktree: Worktree, log: Path) -> Failure | None:
-        describe = partial(_record, self.fragments, self.revision, clock.monotonic() - self.began)
+    def _store(
+        self, folder: Path, worktree: Worktree, log: Path, seconds: float | None = None
+    ) -> Failure | None:
+        """Stores an image that took `seconds`; None for the time since the build began."""
+        took = clock.monotonic() - self.began if seconds is None else seconds
+        describe = partial(_record, self.fragments, self.revision, took)
         failure = _ENTRY.store(folder, worktree.output, log, describe)
         if failure is not None:
             worktree.distrust_output()

@@ -26,6 +26,7 @@ from cliffwatch_runner.command.options.measuring import (
     layouts_option,
     mode_option,
     profile_option,
+    time_option,
 )
 from cliffwatch_runner.command.options.suites import case_option, suite_options, take_suites
 from cliffwatch_runner.command.options.values import boots, counts, numbers
@@ -85,6 +86,7 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     ),
 )
 @layouts_option
+@time_option
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the order of boots and cases.")
 @click.option(
     "--bench-from",

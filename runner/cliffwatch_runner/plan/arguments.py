@@ -29,7 +29,25 @@ def check_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure,
     chosen = () if isinstance(suites, Failure) else suites
     target = target_problem(request.platform, (request.mode,), request.accel)
     given = (*check_programs_input(request, chosen), *(check_modules(request.arms, chosen) if chosen else ()))
-    return (*first, *given, *target, *_tools(request.tools))
+    return (*first, *given, *target, *time_problem(request), *_tools(request.tools))
+
+
+def time_problem(request: RunRequest) -> Iterator[Failure]:
+    """Yields the fault of a time budget, if any."""
+    if request.seconds is None:
+        return
+    if request.mode == "icount":
+        yield wrong_usage(
+            "--time: instruction counts repeat, so more boots show nothing new",
+            "leave it out, or measure time with --mode walltime",
+        )
+    elif request.boots is not None:
+        yield wrong_usage("--time and --boots both say how many boots there are", "leave one of them out")
+    elif request.layouts is not None and request.layouts > 1:
+        yield wrong_usage(
+            "--time: its first boots show how many layouts are worth their time",
+            "leave out --layouts, or use --layouts 1",
+        )
 
 
 def platform_problem(name: str | None) -> Iterator[Failure]:

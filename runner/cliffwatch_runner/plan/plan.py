@@ -9,6 +9,7 @@ from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.comparing.thresholds import ALPHA
 from cliffwatch.counting import count_noun
 from cliffwatch.samples import Mode, Stage
+from cliffwatch.stats.power.budget import Repetitions
 from cliffwatch.stats.power.detectable import detectable
 from cliffwatch.stats.stages import Stages
 
@@ -35,10 +36,27 @@ class PlannedBoot:
     """Seed of the image that it boots (cliffwatch_runner.build.layouts); None for the kernel as it was built.
     """
 
+    duration: int | None = None
+    """Seconds that bench measures in each case; None for those of the cases."""
+
     @property
     def folder(self) -> str:
         """The boot's folder in the result directory."""
         return f"{self.index:03d}-{self.arm}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeBudget:
+    """The time of a plan whose first stage decides how the rest is spent."""
+
+    seconds: float
+    """For all boots and links."""
+
+    blocks: int
+    """Blocks of the first stage."""
+
+    rest: Repetitions | None = None
+    """What the first stage chose for the rest; None before it is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +78,17 @@ class Plan:
     layouts: int = 1
     """Layouts of each arm in the screen; 1 for the kernel as it was built in all boots."""
 
+    budget: TimeBudget | None = None
+    """The time to fill; None if boots are planned by number."""
+
+    @property
+    def first_boots(self) -> tuple[PlannedBoot, ...]:
+        """The boots that are planned before any is measured."""
+        blocks = None if self.budget is None else self.budget.blocks
+        return tuple(
+            boot for boot in self.boots if boot.stage == "screen" and (blocks is None or boot.block < blocks)
+        )
+
     def layouts_of(self, arms: Collection[str]) -> tuple[int, ...]:
         """Returns the seeds of the images that the planned boots of these arms need, in order of use."""
         seeds = (boot.layout for boot in self.boots if boot.arm in arms)
@@ -79,6 +108,7 @@ def make_plan(
     notable: float | None = None,
     of_noisy: int = 0,
     layouts: int = 1,
+    seconds: float | None = None,
 ) -> Plan:
     """Plans the boots of each arm.
 
@@ -89,7 +119,8 @@ def make_plan(
     complete blocks). The order of the cases is random too, but the same for all arms of a block. An earlier
     case thus leaves the same state behind in the kernels of all arms.
 
-    With several layouts, an arm's boots take them in turn. No two arms have one in common.
+    With several layouts, an arm's boots take them in turn. No two arms have one in common. With a time budget
+    of `seconds`, `boots` are those of the first stage.
     """
     stages = None if isinstance(boots, int) else boots
     count = boots if isinstance(boots, int) else boots.screen
@@ -101,12 +132,14 @@ def make_plan(
         notable=notable,
         arms=tuple(arms),
         layouts=layouts,
+        budget=None if seconds is None else TimeBudget(seconds=seconds, blocks=count),
     )
-    plan = _with_blocks(plan, tuple(range(len(cases))), arms=arms, blocks=count, stage="screen")
+    turns = [block % layouts for block in range(max(count, of_noisy))]
+    plan = _with_blocks(plan, tuple(range(len(cases))), arms=arms, layouts=turns[:count])
     noisy = tuple(number for number, case in enumerate(cases) if case.icount.assume == "nothing")
     if not noisy:
         return plan
-    return _with_blocks(plan, noisy, arms=arms, blocks=max(0, of_noisy - count), stage="screen")
+    return _with_blocks(plan, noisy, arms=arms, layouts=turns[count:])
 
 
 def confirming_plan(plan: Plan, cases: Sequence[int], *, arms: Sequence[str], boots: int) -> Plan:
@@ -117,19 +150,36 @@ def confirming_plan(plan: Plan, cases: Sequence[int], *, arms: Sequence[str], bo
     that varies, as long as it is not dearer than those below).
     """
     done = len({boot.block for boot in plan.boots if boot.stage == "confirm"})
-    return _with_blocks(plan, tuple(cases), arms=arms, blocks=boots - done, stage="confirm")
+    numbers = range(plan.layouts + done, plan.layouts + boots)
+    return _with_blocks(plan, tuple(cases), arms=arms, layouts=numbers, stage="confirm")
+
+
+def plan_in_time(plan: Plan, rest: Repetitions) -> Plan:
+    """Adds boots of every case in further layouts to a plan with a time budget."""
+    begun = plan.layouts_of(plan.arms[:1])
+    first = max(plan.layouts, len(begun))
+    numbers = [first + layout for layout in range(rest.layouts) for _ in range(rest.boots)]
+    cases = tuple(range(len(plan.cases)))
+    return _with_blocks(plan, cases, arms=plan.arms, layouts=numbers, duration=rest.duration)
 
 
 def _with_blocks(
-    plan: Plan, cases: tuple[int, ...], *, arms: Sequence[str], blocks: int, stage: Stage
+    plan: Plan,
+    cases: tuple[int, ...],
+    *,
+    arms: Sequence[str],
+    layouts: Sequence[int],
+    stage: Stage = "screen",
+    duration: int | None = None,
 ) -> Plan:
+    """Adds a block for each of `layouts`: their numbers within each arm."""
     first = 1 + max((boot.block for boot in plan.boots), default=-1)
     # The order must be repeatable, not secret. A stage's order depends only on the seed and its first block,
     # so a resumed run gets the same order.
     rng = random.Random(f"{plan.seed}/{first}" if first else plan.seed)  # noqa: S311
     planned = list(plan.boots)
     groups = _by_guest(plan, cases)
-    for block in range(first, first + blocks):
+    for block, layout in enumerate(layouts, start=first):
         for group in groups:
             order = list(group)
             rng.shuffle(order)
@@ -142,20 +192,17 @@ def _with_blocks(
                     arm=arm,
                     cases=tuple(order),
                     stage=stage,
-                    layout=_layout(plan, arm, stage, block),
+                    layout=_seed(plan, arm, layout),
+                    duration=duration,
                 )
                 for offset, arm in enumerate(arms_of_block, start=1)
             ]
     return replace(plan, boots=tuple(planned))
 
 
-def _layout(plan: Plan, arm: str, stage: Stage, block: int) -> int | None:
-    """Returns the seed of a boot's image: the arms take the numbers from 1 in turn."""
-    if plan.layouts == 1:
-        return None
-    before = 0 if stage == "screen" else 1 + max(boot.block for boot in plan.boots if boot.stage == "screen")
-    number = (block - before) % plan.layouts if stage == "screen" else plan.layouts + block - before
-    return 1 + plan.arms.index(arm) + number * len(plan.arms)
+def _seed(plan: Plan, arm: str, layout: int) -> int | None:
+    """Returns the seed of an arm's image: the arms take the numbers from 1 in turn."""
+    return None if plan.layouts == 1 else 1 + plan.arms.index(arm) + layout * len(plan.arms)
 
 
 def order_of_retry(boots: Sequence[PlannedBoot], interruptions: Mapping[int, int]) -> list[PlannedBoot]:
@@ -188,7 +235,7 @@ def explain_too_few_boots(plan: Plan, mode: Mode) -> str | None:
 
     None if it has enough boots. A case counts as one row: its further metrics do not increase the error.
     """
-    if mode != "walltime" or plan.stages is not None or not plan.cases:
+    if mode != "walltime" or plan.stages is not None or plan.budget is not None or not plan.cases:
         return None
     boots = 1 + max((boot.block for boot in plan.boots), default=0)
     least = fewest_boots(len(plan.cases))

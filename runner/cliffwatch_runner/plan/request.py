@@ -149,6 +149,9 @@ class RunRequest:
     layouts: int | None = None
     """Images of each kernel that differ only in where code lies; None for the default of the mode."""
 
+    seconds: float | None = None
+    """Time for boots and links in walltime; None if boots are planned by number."""
+
     answered: frozenset[CaseKey] = frozenset()
     """Cases that icount decided already. They are not measured."""
 
@@ -168,10 +171,12 @@ class RunRequest:
         return self.accel == "tcg"
 
     def one_of_modes(self, mode: Mode) -> "RunRequest":
-        """Returns the request of one mode of several; accelerator and layouts are for walltime alone."""
+        """Returns the request of one mode of several; accelerator, layouts and time are for walltime
+        alone.
+        """
         if mode == "walltime":
             return replace(self, mode=mode)
-        return replace(self, mode=mode, accel=DEFAULT_ACCEL, layouts=None)
+        return replace(self, mode=mode, accel=DEFAULT_ACCEL, layouts=None, seconds=None)
 
     @property
     def boots_per_arm(self) -> int | Stages:

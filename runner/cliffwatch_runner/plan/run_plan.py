@@ -15,6 +15,7 @@ from cliffwatch_runner.guest.programs import GuestData
 from cliffwatch_runner.host.facts import host_record, platform_name
 from cliffwatch_runner.host.programs import program_versions
 from cliffwatch_runner.plan.arguments import check_arguments, unmatched_patterns
+from cliffwatch_runner.plan.costs import first_boots
 from cliffwatch_runner.plan.layouts import layout_problem, planned_layouts
 from cliffwatch_runner.plan.objects import object_of, objects_of_tree, with_objects, with_own_objects
 from cliffwatch_runner.plan.plan import Plan, fewest_boots, make_plan
@@ -150,16 +151,22 @@ def plan_boots(run: Run, selection: Selection) -> Run:
     names = tuple(subject.arm for subject in run.subjects)
     noisy = sum(case.icount.assume == "nothing" for case in selection.cases)
     own = request.mode == "icount" and request.boots is None and noisy > 0
+    arms = (*names, CONTROL) if request.mode == "walltime" else names
+    boots, layouts = request.boots_per_arm, run.layouts
+    if request.seconds is not None:
+        first = first_boots(request.seconds, selection.cases, len(arms), in_layouts=layouts > 1)
+        boots, layouts = first.layouts * first.boots, first.layouts if layouts > 1 else 1
     plan = make_plan(
         selection.cases,
-        arms=(*names, CONTROL) if request.mode == "walltime" else names,
-        boots=request.boots_per_arm,
+        arms=arms,
+        boots=boots,
         seed=request.seed,
         notable=request.notable,
         of_noisy=max(ICOUNT_NOISY_BOOTS, fewest_boots(noisy)) if own else 0,
-        layouts=run.layouts,
+        layouts=layouts,
+        seconds=request.seconds,
     )
-    return replace(run, plan=plan, left_out=selection.left_out)
+    return replace(run, plan=plan, layouts=layouts, left_out=selection.left_out)
 
 
 def select_run_cases(

@@ -2,11 +2,9 @@
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.counting import count_noun, format_duration
+from cliffwatch_runner.plan.costs import planned_seconds
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.subjects import Subject
-
-_REAL_SECONDS = {"icount": 3.0, "walltime": 1.0}
-_START_SECONDS = {"icount": 10.0, "walltime": 5.0}
 
 
 def plan_text(planned: PlannedRun) -> str:
@@ -30,6 +28,8 @@ def plan_text(planned: PlannedRun) -> str:
     if plan.stages is not None:
         last = plan.stages.looks[-1].boots
         lines += [f"  then at most {count_noun(last, 'more boot')} per kernel, for cases still inconclusive"]
+    if plan.budget is not None:
+        lines += [f"  then as many as fit into {format_duration(plan.budget.seconds)}"]
     if planned.left_out:
         lines += ["", "left out:"]
         lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in planned.left_out]
@@ -38,10 +38,8 @@ def plan_text(planned: PlannedRun) -> str:
 
 
 def cost_text(planned: PlannedRun) -> str:
-    """Estimates the duration of the plan's boots, without builds."""
-    plan, mode = planned.plan, planned.mode
-    seconds = plan.guest_seconds() * _REAL_SECONDS[mode] + len(plan.boots) * _START_SECONDS[mode]
-    cpu_time = format_duration(seconds)
+    """Describes the duration of the plan's boots, without builds."""
+    plan, cpu_time = planned.plan, format_duration(planned_seconds(planned.plan, planned.mode))
     return f"{plan.guest_seconds():.0f} s of guest time, about {cpu_time} of one CPU, without builds"
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -139,7 +140,9 @@ def _part(
 ) -> PartEnd:
     planned = run.plan.cases
     end = boot_guest(
-        boot_order(run, boot.arm, [(index, planned[index]) for index in cases], layout=boot.layout),
+        boot_order(
+            run, boot.arm, [(index, _lasting(planned[index], boot)) for index in cases], layout=boot.layout
+        ),
         folder,
         on_case=partial(progress.case_begins, boot),
         should_stop=run.tools.stop.is_set,
@@ -149,6 +152,17 @@ def _part(
         end=end,
         cases=tuple(cases),
         results={index: result for index, result in results.items() if result is not None},
+    )
+
+
+def _lasting(case: PlannedCase, boot: PlannedBoot) -> PlannedCase:
+    """Returns the case as it is measured in this boot. The length of a program's cases is fixed."""
+    if boot.duration is None or case.program is not None:
+        return case
+    return replace(
+        case,
+        duration=boot.duration,
+        deadline=max(case.deadline, case.deadline - case.duration + boot.duration),
     )
 
 

@@ -24,6 +24,7 @@ from cliffwatch_runner.plan.subjects import Subject
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.run.build import build
 from cliffwatch_runner.run.built_run import ArmTools, BuiltRun, RunTools
+from cliffwatch_runner.run.modes.timed import too_little_time
 from cliffwatch_runner.run.modes.walltime_host import cost_lines, examine_host, host_faults
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.unchanged_builds.leaving_out import leave_out_unchanged
@@ -57,6 +58,9 @@ def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | 
     progress.end(" .. ".join(arm.short for arm in planned.subjects))
     if planned.mode != "walltime":
         return planned
+    short = too_little_time(planned)
+    if short is not None:
+        return (short,)
     amiss = examine_host(planned.request)
     if isinstance(amiss, Failure):
         return (amiss,)

@@ -48,10 +48,9 @@ def identity(run: BuiltRun) -> str:
     """Returns a digest that is equal for runs that measure the same thing in the same way. An interrupted run
     may resume under it.
 
-    It excludes the boots of a second stage, which follow from the first, and the threshold, which does not
+    It excludes the boots that follow from those of the first stage, and the threshold, which does not
     affect the boots: a run may resume under another one.
     """
-    screen = tuple(boot for boot in run.plan.boots if boot.stage == "screen")
     content = {
         "arms": {name: _of_arm(arm) for name, arm in run.arms.items()},
         "bench": None if run.bench is None else run.bench.digest,
@@ -59,7 +58,7 @@ def identity(run: BuiltRun) -> str:
         "mode": run.mode,
         "platform": run.platform,
         "guest": run.shape.record(),
-        "plan": _measured(replace(run.plan, boots=screen), run.shape),
+        "plan": _measured(replace(run.plan, boots=run.plan.first_boots), run.shape),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -266,6 +265,7 @@ def _plan(plan: Plan, shape: GuestShape) -> PlanRecord:
         notable=plan.notable,
         stages=stages_record(plan.stages),
         layouts=plan.layouts,
+        seconds=None if plan.budget is None else plan.budget.seconds,
         cases=tuple(
             PlannedCaseRecord(
                 suite=case.key.suite,
@@ -281,7 +281,12 @@ def _plan(plan: Plan, shape: GuestShape) -> PlanRecord:
         ),
         boots=tuple(
             PlannedBootRecord(
-                index=boot.index, block=boot.block, arm=boot.arm, stage=boot.stage, cases=boot.cases
+                index=boot.index,
+                block=boot.block,
+                arm=boot.arm,
+                stage=boot.stage,
+                cases=boot.cases,
+                duration=boot.duration,
             )
             for boot in plan.boots
         ),

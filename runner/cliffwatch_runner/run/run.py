@@ -36,6 +36,7 @@ from cliffwatch_runner.run.built_run import BuiltRun
 from cliffwatch_runner.run.layouts import link_layouts
 from cliffwatch_runner.run.measure import measure
 from cliffwatch_runner.run.modes.confirm import further_boots
+from cliffwatch_runner.run.modes.timed import boots_in_time
 from cliffwatch_runner.run.prepare import plan_with_progress, prepare_run
 from cliffwatch_runner.run.profile import profile_changes
 from cliffwatch_runner.run.progress import Progress
@@ -238,16 +239,29 @@ def _measure_stages(run: BuiltRun, written: _Record) -> BuiltRun | Failure:
         if failure is not None:
             return failure
         progress.end("interrupted" if stop.is_set() else count_noun(len(run.plan.boots), "boot"))
-        longer = None if stop.is_set() else further_boots(written.folder, run.plan)
+        longer = None if stop.is_set() else _with_further_boots(run, written.folder)
         if longer is None:
             return run
         try:
-            linked = link_layouts(replace(run, plan=longer))
+            linked = link_layouts(longer)
         except Stopped:
             return run
         if isinstance(linked, Failure):
             return linked
         run = linked
+
+
+def _with_further_boots(run: BuiltRun, folder: Path) -> BuiltRun | None:
+    """Returns the run with the boots of its next stage; None if it needs none."""
+    if run.plan.budget is None:
+        longer = further_boots(folder, run.plan)
+        return None if longer is None else replace(run, plan=longer)
+    filled = boots_in_time(run, folder)
+    if filled is None:
+        return None
+    for note in filled.notes:
+        run.tools.progress.note(note)
+    return replace(run, plan=filled.plan, notes=(*run.notes, *filled.notes))
 
 
 def _boots_text(plan: Plan) -> str:

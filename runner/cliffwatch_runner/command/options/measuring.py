@@ -9,6 +9,7 @@ import rich_click as click
 from cliffwatch.samples import ACCELS, DEFAULT_ACCEL, DEFAULT_MODE, DEFAULT_PROFILE, MODES, PROFILES, Mode
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
+from cliffwatch_runner.command.options.values import seconds
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.sandbox.sandbox import Level
 
@@ -40,6 +41,16 @@ layouts_option = click.option(
     type=click.IntRange(1, 100),
     help="Images of each kernel that differ only in where code lies, for walltime; default: 8. With 1, a "
     "change in time may come from where the linker put code alone.",
+)
+
+
+time_option = click.option(
+    "--time",
+    "seconds",
+    metavar="20m",
+    callback=seconds,
+    help="Time for boots and links, instead of --boots (walltime). The first 8 boots of each kernel show "
+    "whether more layouts, boots or readings are worth it, and what will be detectable.",
 )
 
 

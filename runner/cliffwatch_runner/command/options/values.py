@@ -1,5 +1,6 @@
 """Parsers for option values of `cliffwatch run`."""
 
+import re
 from pathlib import Path
 from typing import Literal, cast
 
@@ -27,6 +28,19 @@ def counts(_: click.Context, __: click.Parameter, value: str | None) -> Path | L
             f"{value} is not a result directory; leave it out to use the counts in the cache"
         )
     return Path(value)
+
+
+_TIME = re.compile(r"(\d{1,6})([smh])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+def seconds(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    match = _TIME.fullmatch(value.strip())
+    if match is None or not int(match[1]):
+        raise click.BadParameter(f"{value!r} is not a time: give one such as 20m, 2h or 90s")
+    return float(int(match[1]) * _SECONDS[match[2]])
 
 
 def boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | None:

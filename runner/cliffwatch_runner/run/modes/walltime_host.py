@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from cliffwatch.comparing.validity import rehearsal_warning
-from cliffwatch.counting import count_noun
+from cliffwatch.counting import count_noun, format_duration
 from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner.doctor.check import Check
 from cliffwatch_runner.doctor.facts import gather_facts
@@ -52,6 +52,8 @@ def cost_lines(amiss: Sequence[Check], planned: PlannedRun) -> Iterator[str]:
         if stages is not None
         else ""
     )
+    if planned.plan.budget is not None:
+        more = f", then as many as fit into {format_duration(planned.plan.budget.seconds)}"
     where = f" in {planned.layouts} layouts of each kernel" if planned.layouts > 1 else ""
     yield f"walltime: {boots}{where}{more}; {cost_text(planned)}"
     yield from rehearsal_warning(planned.platform)
