@@ -19,6 +19,7 @@ COMPOSE_ARGS ?=
 MACHINES ?=
 FOLLOWED_ARGS ?=
 PLANTED_ARGS ?=
+MOVING_ARGS ?=
 SEED ?= 1
 HOSTS ?= 50
 PUSHES ?= 1000
@@ -199,6 +200,10 @@ function-counts: setup ## what counting by function costs and changes, on one ke
 cost-shift: setup ## ten refactorings and ten real costs of a thousandth, drawn by SEED: which are told as moved, which named by function (two hours)
 	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
 	$(BIN)/python tools/cost_shift "$(or $(KERNEL_TREE),$(lastword $(sort $(wildcard /usr/src/linux-source-*.tar.*))))" --seed "$(or $(SEED),1)" --out "cliffwatch-results/cost-shift-$(or $(SEED),1)"
+
+.PHONY: moving-code
+moving-code: setup ## twenty patches that only move code, drawn by SEED: what is reported of them (an hour; MOVING_ARGS=--rehearse in walltime on an emulated processor: hours)
+	$(BIN)/python tools/moving_code.py "$$(find /usr/src -maxdepth 1 -name 'linux-source-6.12*.tar.*' | sort -V | tail -n 1)" --seed $(SEED) $(MOVING_ARGS)
 
 .PHONY: counting-plugin-test
 counting-plugin-test: setup ## the counting plugin in another distribution's QEMU (Debian 13: QEMU 10), in a container

@@ -43,6 +43,7 @@ OPTIONS_OF_RUN = {
         "--accel",
         "--boots",
         "--layouts",
+        "--time",
         "--only-affected",
         "--bench-from",
         "--bench-args",
