@@ -87,7 +87,7 @@ def test_the_linker_takes_padding_and_moves_what_follows_by_its_size(tmp_path: P
     for name in ("first", "second"):
         (tmp_path / f"{name}.c").write_text(f"int {name}(void) {{ return 1; }}\n")
         subprocess.run(["gcc", "-c", f"{name}.c"], cwd=tmp_path, check=True)
-    (tmp_path / "pad.o").write_bytes(pad_object(4080))
+    (tmp_path / "pad.o").write_bytes(pad_object({".text": 4080}))
 
     def distance(*objects: str) -> int:
         linked = ["ld", "--fatal-warnings", "-e", "first", "-o", "whole", *objects]
@@ -149,7 +149,7 @@ def test_a_link_that_was_stopped_leaves_no_padding_in_the_next_kernel(
     (plain,) = {path.read_text() for path in tmp_path.glob("cache/kernels/*/System.map")}
     (output,) = tmp_path.glob("cache/worktrees/*/output")
     (output / "layouts").mkdir()
-    (output / "pad.o").write_bytes(pad_object(4080))
+    (output / "pad.o").write_bytes(pad_object({".text": 4080}))
     (output / "vmlinux.a").unlink()
     subprocess.run(["ar", "cDPqST", "vmlinux.a", "main.o", "pad.o", "core.o"], cwd=output, check=True)
     change(repository, "behaviour", (repository / "behaviour").read_text() + "\n", "Build again")

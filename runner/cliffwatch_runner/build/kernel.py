@@ -19,7 +19,8 @@ from cliffwatch_runner.build.kernel_make import (
     dump_btf,
     kernel_make,
 )
-from cliffwatch_runner.build.layouts.relink import LAYOUT_RECIPE, relink, remove_padding
+from cliffwatch_runner.build.layouts.matched import Matched, relink_matched
+from cliffwatch_runner.build.layouts.relink import layout_entry, prepare_relink, relink, remove_padding
 from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
 from cliffwatch_runner.build.toolchain import Toolchain
 from cliffwatch_runner.build.worktree import BuildSettings, Worktree
@@ -89,6 +90,10 @@ class Kernel:
     """Entries of the images with code elsewhere, by seed (cliffwatch_runner.build.layouts)."""
     one_layout: str | None = None
     """Why it has no such images, if some were asked for."""
+    matched: Mapping[int, Path] = field(default_factory=dict)
+    """Entries of the images with base's addresses, by the seed of base's image."""
+    unmatched: str | None = None
+    """Why it has no such images, if some were asked for."""
 
     @property
     def btf(self) -> Path:
@@ -139,17 +144,18 @@ def build_kernel(
     toolchain: Toolchain,
     settings: BuildSettings,
     layouts: Sequence[int] = (),
+    matched: Matched | None = None,
 ) -> Kernel | Failure:
     """Returns the kernel of a revision and its images in `layouts`, from the cache or built now.
 
-    A kernel that cannot be linked in them is returned without, and says why. After a failure the log is kept
-    in `failures/`.
+    So are those `matched` to images of base, which must be in the cache. A kernel that cannot be linked in
+    them is returned without, and says why. After a failure the log is kept in `failures/`.
 
     Raises Stopped if the user asked to stop, OSError if the cache cannot be written.
     """
     digest = kernel_digest(revision, fragments, toolchain, settings.trust)
     folder = settings.built / "kernels" / digest
-    build = _Build(tree, revision, fragments, toolchain, settings, folder, layouts)
+    build = _Build(tree, revision, fragments, toolchain, settings, folder, layouts, matched)
     kernel = build.cached()
     if kernel is not None:
         return kernel
@@ -192,13 +198,16 @@ class _Build:
     settings: BuildSettings
     folder: Path
     layouts: Sequence[int]
+    matched: Matched | None
     began: float = field(default_factory=clock.monotonic)
 
     def cached(self) -> Kernel | None:
-        """Returns the kernel if it and all its layouts are in the cache."""
+        """Returns the kernel if it and all its images are in the cache."""
         kernel = cached_kernel(self.folder, self.settings)
-        found = self._found_layouts()
-        return None if kernel is None or len(found) < len(self.layouts) else replace(kernel, layouts=found)
+        layouts, matched = self._found(self._layout_folders), self._found(self._matched_folders)
+        if kernel is None or len(layouts) < len(self.layouts) or len(matched) < len(self._matched_folders):
+            return None
+        return replace(kernel, layouts=layouts, matched=matched)
 
     def make(self) -> Kernel | Failure:
         known = cached_kernel(self.folder, self.settings)
@@ -213,10 +222,16 @@ class _Build:
                 if failure is not None:
                     save_failure_log(failure, log, self.settings.cache, self.folder.name)
                     return failure
-                why = self._link_layouts(worktree)
+                why, unmatched = self._link_images(worktree)
         kernel = cached_kernel(self.folder, self.settings, was_there=known is not None)
         assert kernel is not None
-        return replace(kernel, layouts=self._found_layouts() if why is None else {}, one_layout=why)
+        return replace(
+            kernel,
+            layouts=self._found(self._layout_folders) if why is None else {},
+            one_layout=why,
+            matched=self._found(self._matched_folders) if unmatched is None else {},
+            unmatched=unmatched,
+        )
 
     def _compile(self, worktree: Worktree, log: Path) -> Failure | None:
         self.settings.report_progress(None, "checking out")
@@ -233,19 +248,31 @@ class _Build:
             failure = dump_btf(worktree, log)
         return failure
 
-    def _link_layouts(self, worktree: Worktree) -> str | None:
-        """Links what is missing. Returns why it cannot be linked."""
-        missing = [seed for seed in self.layouts if seed not in self._found_layouts()]
-        if not missing:
-            return None
+    def _link_images(self, worktree: Worktree) -> tuple[str | None, str | None]:
+        """Links what is missing. Returns why its layouts cannot be linked, and why none matches base's."""
+        layouts, matched = self._missing(self._layout_folders), self._missing(self._matched_folders)
+        if not layouts and not matched:
+            return None, None
         log = worktree.log("relink")
         ended = [clock.monotonic()]
 
-        def store(seed: int) -> Failure | None:
+        def store(folders: Mapping[int, Path], seed: int) -> Failure | None:
             ended.append(clock.monotonic())
-            return self._store(self._layout_folder(seed), worktree, log, ended[-1] - ended[-2])
+            return self._store(folders[seed], worktree, log, ended[-1] - ended[-2])
 
-        failure = relink(worktree, kernel_make(worktree, self.toolchain), missing, log=log, store=store)
+        kernel = prepare_relink(worktree, kernel_make(worktree, self.toolchain), self.folder, log)
+        if isinstance(kernel, Failure):
+            why = self._reason(remove_padding(worktree, log) or kernel, log)
+            return why, why
+        failure = relink(kernel, layouts, partial(store, self._layout_folders))
+        why = self._reason(failure, log)
+        if failure is None and matched and self.matched is not None:
+            wanted = replace(self.matched, seeds=matched)
+            failure = relink_matched(kernel, wanted, partial(store, self._matched_folders))
+        unmatched = self._reason(failure, log)
+        return self._reason(remove_padding(worktree, log), log) or why, unmatched
+
+    def _reason(self, failure: Failure | None, log: Path) -> str | None:
         if failure is None:
             return None
         save_failure_log(failure, log, self.settings.cache, f"{self.folder.name}-layouts")
@@ -262,17 +289,24 @@ class _Build:
             worktree.distrust_output()
         return failure
 
-    def _found_layouts(self) -> Mapping[int, Path]:
-        folders = {seed: self._layout_folder(seed) for seed in self.layouts}
-        return {
-            seed: folder
-            for seed, folder in folders.items()
-            if _ENTRY.read(folder, self.settings.uses) is not None
-        }
+    @property
+    def _layout_folders(self) -> Mapping[int, Path]:
+        return {seed: layout_entry(self.folder, str(seed)) for seed in self.layouts}
 
-    def _layout_folder(self, seed: int) -> Path:
-        name = hashlib.sha256(f"{self.folder.name}\0layout {LAYOUT_RECIPE} {seed}".encode()).hexdigest()[:32]
-        return self.folder.with_name(name)
+    @property
+    def _matched_folders(self) -> Mapping[int, Path]:
+        if self.matched is None:
+            return {}
+        return {seed: self.matched.entry(self.folder, seed) for seed in self.matched.seeds}
+
+    def _found(self, folders: Mapping[int, Path]) -> Mapping[int, Path]:
+        """Returns the entries that are in the cache."""
+        in_cache = {seed: _ENTRY.read(folder, self.settings.uses) for seed, folder in folders.items()}
+        return {seed: folders[seed] for seed, record in in_cache.items() if record is not None}
+
+    def _missing(self, folders: Mapping[int, Path]) -> tuple[int, ...]:
+        found = self._found(folders)
+        return tuple(seed for seed in folders if seed not in found)
 
 
 def _record(fragments: Fragments, revision: Revision, seconds: float, copies: Path) -> KernelRecord | Failure:

@@ -2,6 +2,7 @@
 # Prepares a built kernel for a link with other objects in vmlinux.a.
 #
 # relink.sh copy BUILD           copies its objects, without debug information, and lists them: layouts/objects, layouts/members
+# relink.sh functions BUILD      lists the functions of the copies, with their sections: layouts/functions
 # relink.sh archive BUILD LIST   makes vmlinux.a of the objects that LIST names, in its order
 #
 # make takes the archive as it is, because it is newer than what it is made of.
@@ -15,6 +16,10 @@ case $1 in
     xargs -r cp --parents -t layouts/objects -- < layouts/members
     cd layouts/objects
     xargs -r strip --strip-debug -- < ../members
+    ;;
+  functions)
+    cd layouts/objects
+    xargs -r nm -A -n -f sysv --defined-only -- < ../members | grep -E '\|   [tT]  \|' > ../functions
     ;;
   archive)
     rm -f vmlinux.a

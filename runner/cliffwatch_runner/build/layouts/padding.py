@@ -8,7 +8,7 @@ its order alone, so initcalls run in the same order.
 import random
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from cliffwatch.failure import Failure, kernel_failed
 
@@ -53,25 +53,30 @@ def padded_members(members: Sequence[str], seed: int, pad: str) -> Iterator[str]
         yield member
 
 
-def pad_object(size: int) -> bytes:
-    """Returns an ELF object for x86-64 whose text is `size` bytes of `int3`, without a symbol."""
-    names = b"\0.text\0.note.GNU-stack\0.shstrtab\0"
-    text = b"\xcc" * size
+def pad_object(sections: Mapping[str, int], alignment: int = ALIGNMENT) -> bytes:
+    """Returns an ELF object for x86-64 without a symbol. Its sections of code have these sizes, of `int3`."""
+    names = b"\0" + b"".join(name.encode() + b"\0" for name in (*sections, _NO_STACK, _NAMES))
+    text = b"".join(b"\xcc" * size for size in sections.values())
     start = 64 + len(text) + len(names)
     padding = -start % 8
+    count = len(sections) + 3
     header = struct.pack(
         "<16sHHIQQQIHHHHHH",
         b"\x7fELF\x02\x01\x01" + bytes(9),
-        *(1, 62, 1, 0, 0, start + padding, 0, 64, 0, 0, 64, 4, 3),
+        *(1, 62, 1, 0, 0, start + padding, 0, 64, 0, 0, 64, count, count - 1),
     )
-    sections = (
-        bytes(64),
-        _section(1, 1, 6, 64, len(text), ALIGNMENT),
-        _section(7, 1, 0, 64 + len(text), 0, 1),
-        _section(23, 3, 0, 64 + len(text), len(names), 1),
-    )
-    return b"".join((header, text, names, bytes(padding), *sections))
+    table, offset = [bytes(64)], 64
+    for name, size in sections.items():
+        table.append(_section(names, name, 1, 6, offset, size, alignment))
+        offset += size
+    table.append(_section(names, _NO_STACK, 1, 0, offset, 0, 1))
+    table.append(_section(names, _NAMES, 3, 0, offset, len(names), 1))
+    return b"".join((header, text, names, bytes(padding), *table))
 
 
-def _section(name: int, kind: int, flags: int, offset: int, size: int, alignment: int) -> bytes:
-    return struct.pack("<IIQQQQIIQQ", name, kind, flags, 0, offset, size, 0, 0, alignment, 0)
+_NO_STACK, _NAMES = ".note.GNU-stack", ".shstrtab"
+
+
+def _section(names: bytes, name: str, kind: int, flags: int, offset: int, size: int, alignment: int) -> bytes:
+    at = names.index(b"\0" + name.encode() + b"\0") + 1
+    return struct.pack("<IIQQQQIIQQ", at, kind, flags, 0, offset, size, 0, 0, alignment, 0)

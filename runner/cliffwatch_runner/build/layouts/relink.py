@@ -1,11 +1,14 @@
 """Links a built kernel again, with its code elsewhere."""
 
+import hashlib
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from cliffwatch.failure import Failure, kernel_failed
+from cliffwatch_runner.build.layouts.matching import Addresses, parse_addresses
 from cliffwatch_runner.build.layouts.padding import SIZES, pad_object, padded_members, parse_members
 from cliffwatch_runner.build.outputs import MIB, unfit_output
 from cliffwatch_runner.build.worktree import Worktree
@@ -16,32 +19,83 @@ LAYOUT_RECIPE = "1"
 
 _FOLDER = "layouts"
 """Below the build output, while a kernel is linked again: `members`, and `objects` with their copies."""
+SYSTEM_MAP = "System.map"
+OBJECTS = f"{_FOLDER}/objects/"
+"""What the paths of the copies begin with, below the build output."""
 _MEMBERS_BYTES = 16 * MIB
-_MAP, _MAP_BYTES = "System.map", 128 * MIB
-_RELINK, _PAHOLE = "relink.sh", "pahole.sh"
+_MAP_BYTES = 128 * MIB
+RELINK, _PAHOLE = "relink.sh", "pahole.sh"
+"""Scripts that builds are given."""
 
 Store = Callable[[int], Failure | None]
 
 
-def relink(
-    worktree: Worktree, make: Sequence[str], seeds: Sequence[int], *, log: Path, store: Store
-) -> Failure | None:
-    """Links the kernel that was just built in the worktree once for each seed, and has each image stored.
+def layout_entry(kernel: Path, layout: str) -> Path:
+    """Returns the cache entry of an image, named by the entry of its kernel and by its layout."""
+    name = hashlib.sha256(f"{kernel.name}\0layout {LAYOUT_RECIPE} {layout}".encode()).hexdigest()[:32]
+    return kernel.with_name(name)
 
-    `make` is the command that built it. Returns why it cannot be linked so. Raises Stopped.
-    """
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relink:
+    """A built kernel that is linked again."""
+
+    worktree: Worktree
+    """It was just built there."""
+    make: Sequence[str]
+    """The command that built it."""
+    entry: Path
+    """Its cache entry."""
+    objects: Sequence[str]
+    """Paths of the copies of its objects, in their order."""
+    log: Path
+
+    def link(self, objects: Iterable[str]) -> Failure | None:
+        """Links it of these objects, in their order: copies, and padding."""
+        worktree = self.worktree
+        give(worktree, "members", "".join(f"{name}\n" for name in objects).encode())
+        script, build = str(worktree.given(RELINK)), str(worktree.build)
+        archive = ["sh", script, "archive", build, str(worktree.given("members"))]
+        return worktree.make(archive, self.log) or worktree.make(
+            [*_with_types(worktree, self.make), "bzImage"], self.log
+        )
+
+    def addresses(self) -> Addresses:
+        """Returns where the latest link put the functions; empty if its map cannot be read."""
+        content = self.worktree.output.read(SYSTEM_MAP, limit=_MAP_BYTES)
+        return {} if isinstance(content, UnfitFile) else parse_addresses(content.decode(errors="replace"))
+
+
+def prepare_relink(worktree: Worktree, make: Sequence[str], entry: Path, log: Path) -> Relink | Failure:
+    """Has the objects of vmlinux.a copied, without debug information. Raises Stopped."""
     _give_tools(worktree, make)
-    members = _members(worktree, log)
+    failure = worktree.make(["sh", str(worktree.given(RELINK)), "copy", str(worktree.build)], log)
+    if failure is not None:
+        return failure
+    listed = worktree.output.read(f"{_FOLDER}/members", limit=_MEMBERS_BYTES)
+    if isinstance(listed, UnfitFile):
+        return unfit_output(listed)
+    members = parse_members(listed.decode(errors="replace"))
     if isinstance(members, Failure):
         return members
-    before = _function_addresses(worktree)
+    objects = tuple(f"{OBJECTS}{member}" for member in members)
+    return Relink(worktree=worktree, make=make, entry=entry, objects=objects, log=log)
+
+
+def relink(kernel: Relink, seeds: Sequence[int], store: Store) -> Failure | None:
+    """Links the kernel once for each seed, and has each image stored.
+
+    Returns why it cannot be linked so. Raises Stopped.
+    """
+    before = read_addresses(kernel.entry)
+    pad = str(kernel.worktree.given("pad-{}.o"))
     for number, seed in enumerate(seeds, start=1):
-        worktree.settings.report_progress(None, f"layout {number} of {len(seeds)}")
-        failure = _link(worktree, make, members, seed, log) or _unmoved(before, _function_addresses(worktree))
-        failure = failure or store(seed)
+        kernel.worktree.settings.report_progress(None, f"layout {number} of {len(seeds)}")
+        failure = kernel.link(padded_members(kernel.objects, seed, pad))
+        failure = failure or _unmoved(before, kernel.addresses()) or store(seed)
         if failure is not None:
-            break
-    return remove_padding(worktree, log) or failure
+            return failure
+    return None
 
 
 def remove_padding(worktree: Worktree, log: Path) -> Failure | None:
@@ -55,38 +109,17 @@ def remove_padding(worktree: Worktree, log: Path) -> Failure | None:
 
 def _give_tools(worktree: Worktree, make: Sequence[str]) -> None:
     """Puts scripts and padding where the sandbox reads them."""
-    _give(worktree, _RELINK, _script(_RELINK).encode())
-    _give(worktree, _PAHOLE, _pahole(worktree, make).encode(), mode=0o755)
+    give(worktree, RELINK, _script(RELINK).encode())
+    give(worktree, _PAHOLE, _pahole(worktree, make).encode(), mode=0o755)
     for size in SIZES:
-        _give(worktree, f"pad-{size}.o", pad_object(size))
+        give(worktree, f"pad-{size}.o", pad_object({".text": size}))
 
 
-def _give(worktree: Worktree, name: str, content: bytes, mode: int = 0o644) -> None:
+def give(worktree: Worktree, name: str, content: bytes, mode: int = 0o644) -> None:
+    """Writes a file that the build can read (`Worktree.given`)."""
     path = worktree.given_folder / name
     path.write_bytes(content)
     path.chmod(mode)
-
-
-def _members(worktree: Worktree, log: Path) -> tuple[str, ...] | Failure:
-    """Has the objects of vmlinux.a copied, without debug information, and returns their paths."""
-    failure = worktree.make(["sh", str(worktree.given(_RELINK)), "copy", str(worktree.build)], log)
-    if failure is not None:
-        return failure
-    listed = worktree.output.read(f"{_FOLDER}/members", limit=_MEMBERS_BYTES)
-    if isinstance(listed, UnfitFile):
-        return unfit_output(listed)
-    return parse_members(listed.decode(errors="replace"))
-
-
-def _link(
-    worktree: Worktree, make: Sequence[str], members: Sequence[str], seed: int, log: Path
-) -> Failure | None:
-    objects = [f"{_FOLDER}/objects/{member}" for member in members]
-    listed = padded_members(objects, seed, str(worktree.given("pad-{}.o")))
-    _give(worktree, "members", "".join(f"{name}\n" for name in listed).encode())
-    script, build = str(worktree.given(_RELINK)), str(worktree.build)
-    archive = ["sh", script, "archive", build, str(worktree.given("members"))]
-    return worktree.make(archive, log) or worktree.make([*_with_types(worktree, make), "bzImage"], log)
 
 
 def _with_types(worktree: Worktree, make: Sequence[str]) -> list[str]:
@@ -106,18 +139,14 @@ def _script(name: str) -> str:
     return (files("cliffwatch_runner.build") / "config" / name).read_text()
 
 
-def _function_addresses(worktree: Worktree) -> dict[str, str]:
-    """Returns the addresses of the functions by name, hexadecimal; empty if the map cannot be read."""
-    content = worktree.output.read(_MAP, limit=_MAP_BYTES)
-    if isinstance(content, UnfitFile):
-        return {}
-    lines = (line.split(" ") for line in content.decode(errors="replace").splitlines())
-    return {words[2]: words[0] for words in lines if len(words) == 3 and words[1] in "tT"}
+def read_addresses(entry: Path) -> Addresses:
+    """Returns where an image in the cache has its functions."""
+    return parse_addresses((entry / SYSTEM_MAP).read_text(errors="replace"))
 
 
-def _unmoved(before: dict[str, str], after: dict[str, str]) -> Failure | None:
+def _unmoved(before: Addresses, after: Addresses) -> Failure | None:
     """Returns a failure unless at least half of the functions have another address."""
-    moved = sum(after.get(name) != address for name, address in before.items())
+    moved = sum(after.get(function) != address for function, address in before.items())
     if moved * 2 >= max(1, len(before)):
         return None
     return kernel_failed(
