@@ -98,6 +98,16 @@ CONTROL = "control"
 """
 
 
+MATCHED = "matched"
+"""The arm that boots head with its unchanged functions where base has them, to tell whether a change is only
+placement.
+"""
+
+
+AUXILIARY_ARMS = frozenset({CONTROL, MATCHED})
+"""Arms that explain a comparison and are not compared themselves."""
+
+
 ANCHOR = "anchor"
 """The arm of one revision that is measured beside base and head in run after run, so that a host's drift
 shows in it alone.
@@ -285,8 +295,8 @@ class Arm:
 
 
 def select_compared_arms(names: Iterable[str]) -> list[str]:
-    """The arms of a run that reports compare, in their order: all but the control and, beside base and head
-    alone, the anchor.
+    """The arms of a run that reports compare, in their order: all but the auxiliary ones and, beside base and
+    head alone, the anchor.
     """
-    named = [name for name in names if name != CONTROL]
+    named = [name for name in names if name not in AUXILIARY_ARMS]
     return [name for name in named if name != ANCHOR] if set(named) == {"base", "head", ANCHOR} else named

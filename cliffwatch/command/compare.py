@@ -28,7 +28,7 @@ from cliffwatch.reports.context import (
     with_functions,
 )
 from cliffwatch.reports.text import text_report
-from cliffwatch.samples import CONTROL, Arm
+from cliffwatch.samples import AUXILIARY_ARMS, Arm
 
 _WRITERS: Mapping[str, str] = {
     "json": "cliffwatch.reports.json_report:json_report",
@@ -198,7 +198,7 @@ def report_of_run(folder: Path, report: ReportOptions, loop: Arm | None = None) 
     run = read_run(folder)
     if isinstance(run, Failure):
         return echo_failure(run)
-    if len(run.arms.keys() - {CONTROL}) < 2:
+    if len(run.arms.keys() - AUXILIARY_ARMS) < 2:
         return echo_failure(
             wrong_usage(
                 f"{folder} has one arm", f"name what it is compared with: cliffwatch compare {folder} OTHER"

@@ -30,10 +30,9 @@ from cliffwatch.reports.exports.bencher import count_overlong_names, format_benc
 from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
 from cliffwatch.reports.exports.kcidb import ORIGIN, Reported, build_report, format_kcidb
 from cliffwatch.reports.exports.matrix import Layout, format_matrix
-from cliffwatch.samples import Arm
+from cliffwatch.samples import AUXILIARY_ARMS, Arm
 
 FORMATS = ("go-bench", "csv", "parquet", "bmf", "kcidb", "matrix")
-CONTROL = "control"
 
 T = TypeVar("T")
 
@@ -69,7 +68,7 @@ class _Form:
 @click.option(
     "--arm",
     multiple=True,
-    help="Arm to export; may be repeated. Default: all; of bmf the head, of kcidb all but the control.",
+    help="Arm to export; may be repeated. Default: all; of bmf head, of kcidb all but control and matched.",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write to.")
 @click.option(
@@ -149,7 +148,7 @@ def _select_arms(source: _Source, format_: str, named: Sequence[str]) -> list[Ar
                 "Bencher Metric Format has room for one arm", f"name one of {known}: --arm NAME"
             )
         return [source.arms[wanted[0]]]
-    left_out = {CONTROL} if format_ == "kcidb" and not named else set()
+    left_out = AUXILIARY_ARMS if format_ == "kcidb" and not named else frozenset()
     return [arm for name, arm in source.arms.items() if (name in named if named else name not in left_out)]
 
 

@@ -44,6 +44,7 @@ OPTIONS_OF_RUN = {
         "--boots",
         "--layouts",
         "--time",
+        "--matched",
         "--only-affected",
         "--bench-from",
         "--bench-args",

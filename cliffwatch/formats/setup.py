@@ -12,7 +12,7 @@ from msgspec import Meta
 from cliffwatch.counting import size_text
 from cliffwatch.formats.values import MOST_ARMS, Commit, Count, Part
 from cliffwatch.parsers.readings import Problem
-from cliffwatch.samples import ANCHOR
+from cliffwatch.samples import ANCHOR, AUXILIARY_ARMS
 
 LARGEST_FILES_BYTES = 4 << 20
 """The largest size of all files of a request together. They are sent in one document."""
@@ -142,8 +142,9 @@ def _faults(setup: Setup) -> Iterator[str]:
         yield "a request compares at least two arms, and one is named"
     if twice:
         yield f"two arms are called {twice[0]!r}"
-    if "control" in names:
-        yield "'control' is the name of the base's second arm, and no arm can have it"
+    second = [name for name in names if name in AUXILIARY_ARMS]
+    if second:
+        yield f"{second[0]!r} is the name of a second arm of base or head, and no arm can have it"
     for arm in setup.arms:
         if arm.patch and arm.series is not None:
             yield f"arm {arm.name!r} names a series and a patch: put the patch into the series"

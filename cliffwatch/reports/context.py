@@ -13,7 +13,7 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.samples import CONTROL, Arm, CaseKey, Mode, is_rehearsal
+from cliffwatch.samples import AUXILIARY_ARMS, Arm, CaseKey, Mode, is_rehearsal
 from cliffwatch.shell_lines import repeat_command
 from cliffwatch.trees.addresses import without_credentials
 
@@ -133,7 +133,7 @@ def context_of_record(record: "RunRecord", folder: str | None) -> ReportContext:
 
 def _repeat(record: "RunRecord") -> str:
     """Returns the command that repeats a run of two commits; empty for any other run."""
-    arms = [arm for arm in record.arms if arm.name != CONTROL]
+    arms = [arm for arm in record.arms if arm.name not in AUXILIARY_ARMS]
     commits = [arm.facts.commit for arm in arms if arm.facts.commit is not None and arm.settings is None]
     return repeat_of(record, commits[0], commits[1]) if len(arms) == 2 and len(set(commits)) == 2 else ""
 

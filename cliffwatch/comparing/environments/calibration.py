@@ -14,7 +14,7 @@ from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.calibration import FORMAT, FORMAT_VERSION, CalibratedRow, CalibrationDocument
 from cliffwatch.formats.result_directory import Run
-from cliffwatch.samples import CONTROL, MOST_ASKED_BOOTS, Arm, CaseKey, is_rehearsal
+from cliffwatch.samples import CONTROL, MATCHED, MOST_ASKED_BOOTS, Arm, CaseKey, is_rehearsal
 from cliffwatch.stats.noise.layouts import layout_spread
 from cliffwatch.stats.power.detectable import boots_needed, detectable
 
@@ -97,7 +97,8 @@ def _rows(run: Run, compared: Sequence[ComparisonSet]) -> Iterator[CalibratedRow
 def _layout_floor(run: Run, key: Key) -> float | None:
     """Returns the spread between layouts; None if no layout was booted twice."""
     groups: dict[str, list[float]] = {}
-    for boot in (boot for arm in run.arms.values() for boot in arm.boots if boot.layout is not None):
+    arms = (arm for arm in run.arms.values() if arm.name != MATCHED)  # it names base's layouts, of head
+    for boot in (boot for arm in arms for boot in arm.boots if boot.layout is not None):
         for sample in boot.samples:
             if (sample.case, sample.metric, sample.unit) == key and sample.value > 0:
                 groups.setdefault(str(boot.layout), []).append(math.log(sample.value))

@@ -24,6 +24,7 @@ from cliffwatch_runner.command.options.measuring import (
     accel_option,
     isolation_option,
     layouts_option,
+    matched_option,
     mode_option,
     profile_option,
     time_option,
@@ -87,6 +88,7 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 )
 @layouts_option
 @time_option
+@matched_option
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the order of boots and cases.")
 @click.option(
     "--bench-from",

@@ -48,6 +48,11 @@ def time_problem(request: RunRequest) -> Iterator[Failure]:
             "--time: its first boots show how many layouts are worth their time",
             "leave out --layouts, or use --layouts 1",
         )
+    elif request.matched:
+        yield wrong_usage(
+            "--matched: only boots that confirm a change are matched, and --time has none",
+            "leave out --time, or --matched",
+        )
 
 
 def platform_problem(name: str | None) -> Iterator[Failure]:

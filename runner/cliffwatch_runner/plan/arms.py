@@ -17,7 +17,7 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import convert_to
 from cliffwatch.formats.values import MOST_ARMS, copy_fields
 from cliffwatch.parsers.readings import Problem
-from cliffwatch.samples import CONTROL
+from cliffwatch.samples import AUXILIARY_ARMS
 from cliffwatch_runner.plan.arm_words.sweep import KEY, expand_sweep
 from cliffwatch_runner.source.go_modules import is_module_path
 
@@ -271,10 +271,11 @@ def _refuse_arm(arm: ArmRequest) -> Failure | None:
         return wrong_usage("it names a series and a patch", "put the patch into the series")
     if not subjects and arm.series is None:
         return _wrong("it names no subject: a revision, kernel=FILE or series=FILE")
-    if not _NAME.fullmatch(arm.name) or arm.name == CONTROL:
+    if not _NAME.fullmatch(arm.name) or arm.name in AUXILIARY_ARMS:
+        taken = " or ".join(map(repr, sorted(AUXILIARY_ARMS)))
         return wrong_usage(
             f"{arm.name!r} is not an arm name",
-            f"use letters, digits, '.', '_' and '-', but not {CONTROL!r}",
+            f"use letters, digits, '.', '_' and '-', but not {taken}",
         )
     return _wrong_setting(arm)
 

@@ -10,35 +10,71 @@ from cliffwatch_runner.plan.request import DEFAULT_LAYOUTS, RunRequest
 from cliffwatch_runner.plan.subjects import Subject
 
 _LTO = "LTO_CLANG"
+_BASE_AND_HEAD = 2
 
 
 def layout_problem(request: RunRequest, arms: Sequence[Subject]) -> Failure | None:
     """Returns why the run cannot have the layouts that were asked for; None if it can, or none were."""
+    if request.matched:
+        return _cannot_be_linked("--matched", request, arms) or _matched_problem(request, arms)
     if request.layouts is None or request.layouts == 1:
         return None
-    boots = request.screen_boots
+    return _cannot_be_linked("--layouts", request, arms) or _too_many(request)
+
+
+def _cannot_be_linked(option: str, request: RunRequest, arms: Sequence[Subject]) -> Failure | None:
+    without = "use --layouts 1" if option == "--layouts" else f"leave {option} out"
     if request.mode == "icount":
         return wrong_usage(
-            "--layouts: instruction counts do not depend on where code lies",
+            f"{option}: instruction counts do not depend on where code lies",
             "leave it out, or measure time with --mode walltime",
-        )
-    if request.layouts > boots:
-        return wrong_usage(
-            f"--layouts: {request.layouts} layouts cannot share {count_noun(boots, 'boot')} of each kernel",
-            f"use --layouts {boots} or fewer, or more --boots",
         )
     prebuilt = [arm for arm in arms if isinstance(arm.of, Path)]
     if prebuilt:
         return wrong_usage(
-            f"--layouts: {prebuilt[0].short} is a prebuilt kernel and has one layout",
-            "use --layouts 1, or build its revision from a tree",
+            f"{option}: {prebuilt[0].short} is a prebuilt kernel and has one layout",
+            f"{without}, or build its revision from a tree",
         )
     if _wants_lto(request, arms):
         return wrong_usage(
-            "--layouts: with LTO, clang lays the code of all objects out as one",
-            f"use --layouts 1, or leave CONFIG_{_LTO} out",
+            f"{option}: with LTO, clang lays the code of all objects out as one",
+            f"{without}, or leave CONFIG_{_LTO} out",
         )
     return None
+
+
+def _too_many(request: RunRequest) -> Failure | None:
+    layouts, boots = request.layouts or 1, request.screen_boots
+    if layouts <= boots:
+        return None
+    return wrong_usage(
+        f"--layouts: {layouts} layouts cannot share {count_noun(boots, 'boot')} of each kernel",
+        f"use --layouts {boots} or fewer, or more --boots",
+    )
+
+
+def _matched_problem(request: RunRequest, arms: Sequence[Subject]) -> Failure | None:
+    if planned_layouts(request, arms) == 1:
+        return wrong_usage(
+            "--matched: with one layout of each kernel there is none to match",
+            "use --layouts 2 or more, or leave --matched out",
+        )
+    if isinstance(request.boots_per_arm, int):
+        return wrong_usage(
+            "--matched: only boots that confirm a change are matched, and --boots with a number has none",
+            "use --boots staged or --boots careful",
+        )
+    if len(arms) != _BASE_AND_HEAD:
+        return wrong_usage(
+            f"--matched: head is matched to base, and this run has {len(arms)} arms",
+            "compare base and head alone, or leave --matched out",
+        )
+    if request.trust == "outside":
+        return wrong_usage(
+            "--matched: of a tree from outside nothing is kept to link head again",
+            "leave --matched out, or use --trust local for a tree that you trust",
+        )
+    return _too_many(request)
 
 
 def planned_layouts(request: RunRequest, arms: Sequence[Subject]) -> int:

@@ -8,7 +8,7 @@ from itertools import groupby
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.comparing.thresholds import ALPHA
 from cliffwatch.counting import count_noun
-from cliffwatch.samples import Mode, Stage
+from cliffwatch.samples import MATCHED, Mode, Stage
 from cliffwatch.stats.power.budget import Repetitions
 from cliffwatch.stats.power.detectable import detectable
 from cliffwatch.stats.stages import Stages
@@ -78,6 +78,9 @@ class Plan:
     layouts: int = 1
     """Layouts of each arm in the screen; 1 for the kernel as it was built in all boots."""
 
+    matched: bool = False
+    """Each confirming block also boots head matched to base's layout of that block."""
+
     budget: TimeBudget | None = None
     """The time to fill; None if boots are planned by number."""
 
@@ -109,6 +112,7 @@ def make_plan(
     of_noisy: int = 0,
     layouts: int = 1,
     seconds: float | None = None,
+    matched: bool = False,
 ) -> Plan:
     """Plans the boots of each arm.
 
@@ -133,6 +137,7 @@ def make_plan(
         arms=tuple(arms),
         layouts=layouts,
         budget=None if seconds is None else TimeBudget(seconds=seconds, blocks=count),
+        matched=matched,
     )
     turns = [block % layouts for block in range(max(count, of_noisy))]
     plan = _with_blocks(plan, tuple(range(len(cases))), arms=arms, layouts=turns[:count])
@@ -147,8 +152,10 @@ def confirming_plan(plan: Plan, cases: Sequence[int], *, arms: Sequence[str], bo
 
     With several layouts each has a new one: what a boot confirms must not owe to the layouts that made it a
     candidate, and a link costs less than a boot (Kalibera and Jones, ISMM 2013: repeat at the highest level
-    that varies, as long as it is not dearer than those below).
+    that varies, as long as it is not dearer than those below). Where head is matched, each block has one boot
+    more, in base's layout of that block.
     """
+    arms = (*arms, MATCHED) if plan.matched else arms
     done = len({boot.block for boot in plan.boots if boot.stage == "confirm"})
     numbers = range(plan.layouts + done, plan.layouts + boots)
     return _with_blocks(plan, tuple(cases), arms=arms, layouts=numbers, stage="confirm")
@@ -202,7 +209,17 @@ def _with_blocks(
 
 def _seed(plan: Plan, arm: str, layout: int) -> int | None:
     """Returns the seed of an arm's image: the arms take the numbers from 1 in turn."""
-    return None if plan.layouts == 1 else 1 + plan.arms.index(arm) + layout * len(plan.arms)
+    if plan.layouts == 1:
+        return None
+    arm = plan.arms[0] if arm == MATCHED else arm
+    return 1 + plan.arms.index(arm) + layout * len(plan.arms)
+
+
+def drop_matched(plan: Plan, linked: Collection[int]) -> Plan:
+    """Returns the plan without matched boots, other than those in layouts that were linked already."""
+    kept = [boot for boot in plan.boots if boot.arm != MATCHED or boot.layout in linked]
+    renumbered = (replace(boot, index=index) for index, boot in enumerate(kept, start=1))
+    return replace(plan, boots=tuple(renumbered), matched=False)
 
 
 def order_of_retry(boots: Sequence[PlannedBoot], interruptions: Mapping[int, int]) -> list[PlannedBoot]:

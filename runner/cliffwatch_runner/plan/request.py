@@ -149,6 +149,9 @@ class RunRequest:
     layouts: int | None = None
     """Images of each kernel that differ only in where code lies; None for the default of the mode."""
 
+    matched: bool = False
+    """Confirming boots also boot head in base's layouts, to tell whether a change is only placement."""
+
     seconds: float | None = None
     """Time for boots and links in walltime; None if boots are planned by number."""
 
@@ -171,12 +174,10 @@ class RunRequest:
         return self.accel == "tcg"
 
     def one_of_modes(self, mode: Mode) -> "RunRequest":
-        """Returns the request of one mode of several; accelerator, layouts and time are for walltime
-        alone.
-        """
+        """Returns the request of one mode of several; accelerator, layouts and time are for walltime."""
         if mode == "walltime":
             return replace(self, mode=mode)
-        return replace(self, mode=mode, accel=DEFAULT_ACCEL, layouts=None, seconds=None)
+        return replace(self, mode=mode, accel=DEFAULT_ACCEL, layouts=None, matched=False, seconds=None)
 
     @property
     def boots_per_arm(self) -> int | Stages:

@@ -164,6 +164,7 @@ def plan_boots(run: Run, selection: Selection) -> Run:
         notable=request.notable,
         of_noisy=max(ICOUNT_NOISY_BOOTS, fewest_boots(noisy)) if own else 0,
         layouts=layouts,
+        matched=request.matched and layouts > 1,
         seconds=request.seconds,
     )
     return replace(run, plan=plan, layouts=layouts, left_out=selection.left_out)

@@ -2,7 +2,9 @@
 
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.counting import count_noun, format_duration
+from cliffwatch.stats.stages import Stages
 from cliffwatch_runner.plan.costs import planned_seconds
+from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.subjects import Subject
 
@@ -26,8 +28,7 @@ def plan_text(planned: PlannedRun) -> str:
         for boot in plan.boots
     ]
     if plan.stages is not None:
-        last = plan.stages.looks[-1].boots
-        lines += [f"  then at most {count_noun(last, 'more boot')} per kernel, for cases still inconclusive"]
+        lines += [f"  then {further_boots_text(plan, plan.stages)}, for cases still inconclusive"]
     if plan.budget is not None:
         lines += [f"  then as many as fit into {format_duration(plan.budget.seconds)}"]
     if planned.left_out:
@@ -35,6 +36,12 @@ def plan_text(planned: PlannedRun) -> str:
         lines += [f"  {outcome.case}: {outcome.status}: {outcome.reason}" for outcome in planned.left_out]
     lines += ["", cost_text(planned)]
     return "\n".join(lines) + "\n"
+
+
+def further_boots_text(plan: Plan, stages: Stages) -> str:
+    """Says how many boots the stages may add."""
+    also = ", and as many of head in base's layouts" if plan.matched else ""
+    return f"at most {count_noun(stages.looks[-1].boots, 'more boot')} per kernel{also}"
 
 
 def cost_text(planned: PlannedRun) -> str:

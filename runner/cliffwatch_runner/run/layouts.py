@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from cliffwatch.failure import Failure, kernel_failed
-from cliffwatch.samples import CONTROL
+from cliffwatch.samples import CONTROL, MATCHED
 from cliffwatch_runner.build.kernel import Kernel, build_kernel
-from cliffwatch_runner.plan.plan import confirming_plan
+from cliffwatch_runner.build.layouts.matched import Matched
+from cliffwatch_runner.plan.plan import confirming_plan, drop_matched
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.run.built_run import BuiltArm, BuiltRun
 from cliffwatch_runner.source.access import Trust
@@ -43,10 +44,12 @@ def check_layouts(run: PlannedRun, arms: Mapping[str, BuiltArm]) -> PlannedRun |
         ),
         None,
     )
-    if why is not None and run.request.layouts is not None:
+    asked = "--matched" if run.request.matched else "--layouts"
+    if why is not None and (run.request.matched or run.request.layouts is not None):
         return kernel_failed(
-            f"--layouts: {why}",
-            "use --layouts 1; the log is in failures/ of the cache, or fix how vmlinux is linked",
+            f"{asked}: {why}",
+            "use --layouts 1 without --matched, or fix how vmlinux is linked; the log is in failures/ of the"
+            " cache",
         )
     if run.mode != "walltime" or (run.layouts > 1 and why is None):
         return run
@@ -59,22 +62,53 @@ def check_layouts(run: PlannedRun, arms: Mapping[str, BuiltArm]) -> PlannedRun |
 
 
 def link_layouts(run: BuiltRun) -> BuiltRun | Failure:
-    """Links what the boots of the plan need and the cache does not have. Raises Stopped and OSError."""
+    """Links what the boots of the plan need and the cache does not have. Raises Stopped and OSError.
+
+    If head cannot be matched to base, the plan loses its matched boots, and a note says why.
+    """
     arms = dict(run.arms)
     for subject in run.subjects:
         kernel, names = arms[subject.arm].kernel, _names(run, subject.arm)
-        needed = run.plan.layouts_of(names)
-        if not isinstance(kernel, Kernel) or set(needed) <= set(kernel.layouts):
+        needed, matched = run.plan.layouts_of(names), _matched(run, subject.arm)
+        if not isinstance(kernel, Kernel) or (matched is None and set(needed) <= set(kernel.layouts)):
             continue
-        linked = _linked(run, subject.arm, needed)
+        linked = _linked(run, subject.arm, needed, matched)
         if isinstance(linked, Failure):
             return linked
         for name in set(names) & set(arms):
             arms[name] = replace(arms[name], kernel=linked)
-    return replace(run, arms=arms)
+    return _with_matched_arm(replace(run, arms=arms))
 
 
-def _linked(run: BuiltRun, arm: str, layouts: tuple[int, ...]) -> Kernel | Failure:
+def _matched(run: BuiltRun, arm: str) -> Matched | None:
+    """Returns the images of base that this arm is matched to: head to those of its matched boots."""
+    base, seeds = run.arms[run.subjects[0].arm].kernel, run.plan.layouts_of((MATCHED,))
+    if arm != run.subjects[-1].arm or not isinstance(base, Kernel) or not seeds:
+        return None
+    return Matched(base.folder, seeds)
+
+
+def _with_matched_arm(run: BuiltRun) -> BuiltRun:
+    """Returns the run with the arm that boots head in base's layouts, or without boots of it."""
+    name = run.subjects[-1].arm
+    head = run.arms[name]
+    if not isinstance(head.kernel, Kernel) or not run.plan.layouts_of((MATCHED,)):
+        return run
+    if head.kernel.unmatched is not None:
+        before = run.kernels.get(MATCHED)
+        note = f"no matched layouts: {head.kernel.unmatched}"
+        run.tools.progress.note(note)
+        plan = drop_matched(run.plan, () if before is None else tuple(before.layouts))
+        return replace(run, plan=plan, notes=(*run.notes, note))
+    arm = replace(head, kernel=replace(head.kernel, layouts=head.kernel.matched))
+    return replace(
+        run,
+        arms={**run.arms, MATCHED: arm},
+        programs={**run.programs, MATCHED: run.programs[name]},
+    )
+
+
+def _linked(run: BuiltRun, arm: str, layouts: tuple[int, ...], matched: Matched | None) -> Kernel | Failure:
     tools, subject = run.tools, run.arms[arm].subject
     assert isinstance(subject.of, Revision)
     tools.progress.begin(f"link {arm}", f"{subject.short} in further layouts")
@@ -85,6 +119,7 @@ def _linked(run: BuiltRun, arm: str, layouts: tuple[int, ...]) -> Kernel | Failu
         toolchain=tools.of_arms[arm].toolchain,
         settings=tools.settings,
         layouts=layouts,
+        matched=matched,
     )
     if isinstance(kernel, Kernel) and kernel.one_layout is not None:
         kernel = kernel_failed(f"{arm}: {kernel.one_layout}", "measure it in one layout: --layouts 1")

@@ -33,7 +33,7 @@ from cliffwatch.formats.run_record import (
 from cliffwatch.formats.values import FreeJson, copy_fields, outcome_record
 from cliffwatch.parsers.per_operation import as_instructions
 from cliffwatch.parsers.readings import Problem
-from cliffwatch.samples import CaseKey, Mode
+from cliffwatch.samples import MATCHED, CaseKey, Mode
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.guest.argv import GuestShape
 from cliffwatch_runner.plan.arms import NO_SETTINGS, ArmSettings
@@ -48,13 +48,14 @@ def identity(run: BuiltRun) -> str:
     """Returns a digest that is equal for runs that measure the same thing in the same way. An interrupted run
     may resume under it.
 
-    It excludes the boots that follow from those of the first stage, and the threshold, which does not
-    affect the boots: a run may resume under another one.
+    It excludes the boots and the arm that follow from those of the first stage, and the threshold, which does
+    not affect the boots: a run may resume under another one.
     """
     content = {
-        "arms": {name: _of_arm(arm) for name, arm in run.arms.items()},
+        "arms": {name: _of_arm(arm) for name, arm in run.arms.items() if name != MATCHED},
         "bench": None if run.bench is None else run.bench.digest,
         **_given(run),
+        **({"matched": True} if run.request.matched else {}),
         "mode": run.mode,
         "platform": run.platform,
         "guest": run.shape.record(),
@@ -83,7 +84,7 @@ def _digests(run: BuiltRun) -> dict[str, dict[str, str]]:
     """Returns the digest of each suite's program, by arm."""
     digests: dict[str, dict[str, str]] = {}
     for arm, programs in run.programs.items():
-        for program in programs:
+        for program in programs if arm != MATCHED else ():
             digests.setdefault(program.suite, {})[arm] = program.digest
     return digests
 

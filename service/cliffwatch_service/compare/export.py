@@ -24,7 +24,7 @@ from cliffwatch.parsers.table.rows import rows_of_arm
 from cliffwatch.reports.exports.bencher import bencher_pieces
 from cliffwatch.reports.exports.go_bench import go_bench_pieces, run_settings
 from cliffwatch.reports.exports.kcidb import build_report, kcidb_pieces
-from cliffwatch.samples import CONTROL, Arm, Boot, CaseKey, Mode
+from cliffwatch.samples import AUXILIARY_ARMS, Arm, Boot, CaseKey, Mode
 from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_service.ingest.boot_document import Columns, boot_of, columns_of
 from cliffwatch_service.ingest.columns import keys_of
@@ -141,7 +141,7 @@ def _arms_for(wanted: Wanted, names: Sequence[str]) -> list[str]:
             detail = f"Bencher Metric Format has room for one arm: name one of {', '.join(names)} (`arm`)"
             raise Refusal(422, "several arms", detail)
         return one
-    return [name for name in names if wanted.form != "kcidb" or name != CONTROL]
+    return [name for name in names if wanted.form != "kcidb" or name not in AUXILIARY_ARMS]
 
 
 def _write_whole_run(

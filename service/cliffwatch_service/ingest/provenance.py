@@ -14,7 +14,7 @@ from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.formats.setup import Setup, build_anchored_arms
 from cliffwatch.formats.uploads import RunUpload
 from cliffwatch.formats.work import Trust
-from cliffwatch.samples import ANCHOR, CONTROL, is_rehearsal, select_compared_arms
+from cliffwatch.samples import ANCHOR, AUXILIARY_ARMS, is_rehearsal, select_compared_arms
 from cliffwatch_service.access.authorisation import refuse_foreign_lease
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.refusal import Refusal, not_found
@@ -116,7 +116,7 @@ def _arms(record: RunRecord, job: JobRow) -> dict[str, tuple[str | None, str | N
             "head": (commits.get("head"), job.head_commit),
         }
     plain = {arm.name: arm.rev for arm in setup.arms if not arm.patch and arm.series is None}
-    names, asked = sorted({*commits} - {CONTROL}), sorted(arm.name for arm in setup.arms)
+    names, asked = sorted({*commits} - AUXILIARY_ARMS), sorted(arm.name for arm in setup.arms)
     if ANCHOR not in commits and select_compared_arms(asked) == names:  # the tree no longer has the anchor
         asked = names
         plain = {name: commit for name, commit in plain.items() if name in names}

@@ -101,8 +101,8 @@ def arm_row(connection: Connection[Any], arm_id: int) -> ArmRow:
 _LATEST_ARM = """
 SELECT arm.id, run.digest AS run
 FROM arm JOIN run ON run.id = run_id
-WHERE revision_id = %(revision)s AND platform = %(platform)s AND mode = %(mode)s AND arm.name <> 'control'
-    AND NOT own_settings
+WHERE revision_id = %(revision)s AND platform = %(platform)s AND mode = %(mode)s
+    AND arm.name NOT IN ('control', 'matched') AND NOT own_settings
   AND EXISTS (SELECT FROM boot WHERE arm_id = arm.id)
 ORDER BY run.of_history DESC, run.created DESC, arm.id DESC LIMIT 1
 """

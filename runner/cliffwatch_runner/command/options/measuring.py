@@ -54,6 +54,14 @@ time_option = click.option(
 )
 
 
+matched_option = click.option(
+    "--matched",
+    is_flag=True,
+    help="Boot head also with its unchanged functions where base has them, in the boots that confirm changes "
+    "(walltime): the report then says whether a change is only where code lies.",
+)
+
+
 def modes_option(about: str) -> Callable[[F], F]:
     """Adds `--mode` as a repeatable, required option. The command gets `modes`."""
     return click.option("--mode", "modes", multiple=True, required=True, type=click.Choice(MODES), help=about)

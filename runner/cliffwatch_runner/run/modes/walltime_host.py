@@ -11,7 +11,7 @@ from cliffwatch_runner.doctor.walltime import walltime_checks
 from cliffwatch_runner.host.journal import Journal
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
-from cliffwatch_runner.plan.text import cost_text
+from cliffwatch_runner.plan.text import cost_text, further_boots_text
 
 _LONGEST_FINDING = 200
 
@@ -47,11 +47,7 @@ def host_faults(amiss: Sequence[Check]) -> tuple[str, ...]:
 def cost_lines(amiss: Sequence[Check], planned: PlannedRun) -> Iterator[str]:
     """Yields lines about the duration of the run, the host's faults, and why each of them matters."""
     stages, boots = planned.plan.stages, count_noun(len(planned.plan.boots), "boot")
-    more = (
-        f", then at most {count_noun(stages.looks[-1].boots, 'more boot')} per kernel"
-        if stages is not None
-        else ""
-    )
+    more = f", then {further_boots_text(planned.plan, stages)}" if stages is not None else ""
     if planned.plan.budget is not None:
         more = f", then as many as fit into {format_duration(planned.plan.budget.seconds)}"
     where = f" in {planned.layouts} layouts of each kernel" if planned.layouts > 1 else ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cliffwatch.failure import Failure
 from cliffwatch.formats.code.digests import ArmDigest, CaseCode, CodeDigests
-from cliffwatch.samples import CONTROL, CaseKey
+from cliffwatch.samples import AUXILIARY_ARMS, CaseKey
 from cliffwatch_runner.build.cache.executed import Executed
 from cliffwatch_runner.build.code.functions import RECIPE, Digests, function_digests
 from cliffwatch_runner.build.kernel import Kernel
@@ -38,7 +38,7 @@ def code_of_arms(run: BuiltRun) -> Mapping[str, CodeOfArm]:
     """Returns the code of each arm whose kernel was built and can be listed. Raises Stopped, OSError."""
     settings, code = run.tools.settings, dict[str, CodeOfArm]()
     for name, arm in run.arms.items():
-        if name == CONTROL or not isinstance(arm.kernel, Kernel):
+        if name in AUXILIARY_ARMS or not isinstance(arm.kernel, Kernel):
             continue
         functions = function_digests(
             arm.kernel.folder, settings.built, run.tools.guest_sandbox, settings.should_stop

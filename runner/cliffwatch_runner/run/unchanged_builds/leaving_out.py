@@ -8,7 +8,7 @@ from pathlib import Path
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import read_run
-from cliffwatch.samples import CONTROL, CaseKey
+from cliffwatch.samples import AUXILIARY_ARMS, CaseKey
 from cliffwatch_runner.build.cache.executed import Executed, join_executed, keep_executed, load_executed
 from cliffwatch_runner.build.kernel import Kernel
 from cliffwatch_runner.plan.run_plan import plan_boots
@@ -32,7 +32,9 @@ def leave_out_unchanged(run: BuiltRun) -> BuiltRun | Failure:
     """
     request, tools = run.request, run.tools
     built = {
-        name: arm for name, arm in run.arms.items() if name != CONTROL and isinstance(arm.kernel, Kernel)
+        name: arm
+        for name, arm in run.arms.items()
+        if name not in AUXILIARY_ARMS and isinstance(arm.kernel, Kernel)
     }
     if request.only_affected is None or len(built) < _COMPARED:
         return run
@@ -86,7 +88,7 @@ def keep_counts(run: BuiltRun, folder: Path) -> None:
     measured = _measured_well(folder)
     for arm in run.arms:
         key = kept_key(run, arm)
-        if arm == CONTROL or key is None:
+        if arm in AUXILIARY_ARMS or key is None:
             continue
         of_run = read_executed(folder, arm)
         of_arm = None if isinstance(of_run, Failure) else _only(of_run, measured.get(arm, frozenset()))
