@@ -28,7 +28,7 @@ from cliffwatch.reports.context import (
     with_functions,
 )
 from cliffwatch.reports.text import text_report
-from cliffwatch.samples import AUXILIARY_ARMS, Arm
+from cliffwatch.samples import AUXILIARY_ARMS, CONTROL, MATCHED, Arm
 
 _WRITERS: Mapping[str, str] = {
     "json": "cliffwatch.reports.json_report:json_report",
@@ -180,7 +180,8 @@ def _report_of_file(path: str, report: ReportOptions, loop: Arm | None) -> Exit:
     sides = Sides(
         base=imported.arms[pair[0]],
         head=imported.arms[pair[1]],
-        control=imported.arms.get("control"),
+        control=imported.arms.get(CONTROL),
+        matched=imported.arms.get(MATCHED),
         loop=loop,
         stages=imported.stages,
         notable=imported.notable,
@@ -276,7 +277,9 @@ def _write_samples(sides: Sides) -> str:
     if sides.further:
         arms = [sides.base, sides.head, *sides.further]
     if sides.control is not None:
-        arms.append(replace(sides.control, name="control"))
+        arms.append(replace(sides.control, name=CONTROL))
+    if sides.matched is not None:
+        arms.append(replace(sides.matched, name=MATCHED))
     settings = run_settings(sides.notable, sides.stages, one_run=sides.one_run, arms=arms)
     return go_bench_report(arms, sides.traits(), settings=settings)
 

@@ -3,7 +3,7 @@
 Only this module combines a comparison's traits, method and plan.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -15,11 +15,12 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.environments.differences import assumed_traits, case_traits
 from cliffwatch.comparing.environments.varying import refuse_undeclared
 from cliffwatch.comparing.loops.overhead import compare_less
+from cliffwatch.comparing.matched import with_matched
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
 from cliffwatch.comparing.verdicts.former_names import under_present_names
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.samples import CONTROL, Arm, Boot, is_rehearsal, select_compared_arms
+from cliffwatch.samples import CONTROL, MATCHED, Arm, Boot, is_rehearsal, select_compared_arms
 from cliffwatch.stats.stages import ADAPTIVE, Look, Stages
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
@@ -37,6 +38,8 @@ class Sides:
     """Further arms, compared with base as head is, in the same family."""
     control: Arm | None = None
     """Base under a second name; None if the run has no control."""
+    matched: Arm | None = None
+    """Head in base's layouts; None if it was not booted so."""
     loop: Arm | None = None
     """An empty loop to subtract; None to subtract nothing."""
     stages: Stages | None = None
@@ -70,17 +73,18 @@ def sides_of_run(run: "Run") -> Sides:
     Raises ValueError if there are fewer than two arms.
     """
     arms = [run.arms[name] for name in select_compared_arms(run.arms)]
-    return sides_of_plan(run.record, arms, run.arms.get(CONTROL))
+    return sides_of_plan(run.record, arms, run.arms)
 
 
-def sides_of_plan(record: "RunRecord", arms: Sequence[Arm], control: Arm | None) -> Sides:
-    """The arms of one plan, the first of them as base."""
+def sides_of_plan(record: "RunRecord", arms: Sequence[Arm], auxiliary: Mapping[str, Arm]) -> Sides:
+    """The arms of one plan, the first of them as base. `auxiliary` has control and matched arm by name."""
     base, head, *further = arms
     return Sides(
         base=base,
         head=head,
         further=tuple(further),
-        control=control,
+        control=auxiliary.get(CONTROL),
+        matched=auxiliary.get(MATCHED),
         stages=record.stages,
         notable=record.plan.notable,
         one_run=True,
@@ -107,7 +111,10 @@ def compare_all(sides: Sides) -> tuple[ComparisonSet, ...] | Failure:
         return compare(base, head, traits, method, control=sides.control)
 
     if sides.loop is None:
-        return compare_arms(sides.base, (sides.head, *sides.further), traits, method, control=sides.control)
+        several = compare_arms(
+            sides.base, (sides.head, *sides.further), traits, method, control=sides.control
+        )
+        return several if isinstance(several, Failure) else _with_matched(several, sides)
     if sides.further:
         return wrong_usage(
             "an empty loop is subtracted from two arms, and there are more", "name two of them"
@@ -117,17 +124,27 @@ def compare_all(sides: Sides) -> tuple[ComparisonSet, ...] | Failure:
     return less if isinstance(less, Failure) else (less,)
 
 
+def _with_matched(compared: tuple[ComparisonSet, ...], sides: Sides) -> tuple[ComparisonSet, ...]:
+    """The comparisons, with what the matched layouts show of head's changes."""
+    if sides.matched is None:
+        return compared
+    first, *others = compared
+    return (replace(first, rows=with_matched(first.rows, sides.base, sides.matched)), *others)
+
+
 def _under_present_names(sides: Sides) -> Sides:
     """The sides with one name for each benchmark that was renamed between them."""
     arms = [(each.name, each) for each in (sides.base, sides.head, *sides.further)]
     if not sides.further:
         arms = [("base", sides.base), ("head", sides.head)]
-    others = [(each.name, each) for each in (sides.control, sides.loop) if each is not None]
+    auxiliary = (sides.control, sides.matched, sides.loop)
+    others = [(each.name, each) for each in auxiliary if each is not None]
     linked = iter(under_present_names([*arms, *others], installed.rename_case))
     base, head, *further = islice(linked, len(arms))
-    control = None if sides.control is None else next(linked)
-    loop = None if sides.loop is None else next(linked)
-    return replace(sides, base=base, head=head, further=tuple(further), control=control, loop=loop)
+    control, matched, loop = (None if each is None else next(linked) for each in auxiliary)
+    return replace(
+        sides, base=base, head=head, further=tuple(further), control=control, matched=matched, loop=loop
+    )
 
 
 def _as_declared(sides: Sides) -> Sides:

@@ -64,6 +64,9 @@ WORTH_A_WORD = 0.1
 LAYOUT_P = 0.01
 """Largest p-value at which layouts count as different."""
 
+MATCHED_LEVEL = 0.95
+"""Confidence level of changes in matched layouts, which decide no verdict."""
+
 LEAST_OF_A_CALL = 0.01
 """Smallest reported change of a function in an unchanged case, in instructions per call."""
 CALL_SHARE = 0.00005

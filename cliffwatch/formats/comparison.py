@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from cliffwatch.formats.code.functions import CaseFunctionsRecord
 from cliffwatch.formats.values import Count, OfCase, OutcomeRecord, Part
-from cliffwatch.formats.verdicts import Control, Mean, Sweep, Verdict
+from cliffwatch.formats.verdicts import Control, MatchedChange, Mean, Sweep, Verdict
 from cliffwatch.samples import Assume, Better, Mode
 
 FORMAT: Final = "cliffwatch-comparison"
@@ -47,7 +47,8 @@ class ComparisonRow(OfCase, frozen=True, kw_only=True):
     """One metric of one case: an arm compared with the first arm.
 
     A member is null if it does not apply. `same_code` is true if both arms execute identical code in the
-    case, so that any difference is noise (A/A evidence); null if the run does not say.
+    case, so that any difference is noise (A/A evidence); null if the run does not say. `matched` is a change
+    in matched layouts; null for other rows, and without boots in such layouts.
     """
 
     metric: str
@@ -74,6 +75,7 @@ class ComparisonRow(OfCase, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     primary: bool
     same_code: bool | None = None
+    matched: MatchedChange | None = None
 
     @property
     def assume(self) -> Assume:

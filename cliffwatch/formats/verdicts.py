@@ -44,6 +44,22 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MatchedChange:
+    """A row's head / base - 1 where head's unchanged functions lie where base has them.
+
+    `pairs` are the boots of each side. The bounds are those of a 95 % confidence interval; null if there are
+    too few pairs. `only_placement` is true if matched layouts exclude a change of the row's threshold in its
+    direction: then the change may come from placement alone. It is false if they show one, else null.
+    """
+
+    change: float
+    ci_low: float | None
+    ci_high: float | None
+    pairs: int
+    only_placement: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
     """A benchmark's curve over one numeric parameter."""
 

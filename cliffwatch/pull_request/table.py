@@ -11,7 +11,8 @@ from cliffwatch.formats.verdicts import Control
 from cliffwatch.pull_request.news import News
 from cliffwatch.pull_request.sweep_rows import Line, lines_of
 from cliffwatch.reports import figures
-from cliffwatch.reports.markdown import code, word
+from cliffwatch.reports.legend import placement
+from cliffwatch.reports.markdown import code, one_line, word
 from cliffwatch.reports.several.across import Across
 
 _LEGEND = (
@@ -21,6 +22,10 @@ _LEGEND = (
 _WIDEST_LABEL = 30
 _Kind = tuple[str, str, str, str]
 """Suite, benchmark, metric and unit."""
+
+
+_PLACED = 10
+"""Most lines on placement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,18 @@ def table_legend(rows: Sequence[Across]) -> str:
     """Explains the signs in a table of these rows."""
     changed = any(cell.verdict == "changed" for row in rows for cell in row.cells if cell is not None)
     return f"{_LEGEND} ≠ changed: nobody said which way is better." if changed else _LEGEND
+
+
+def placement_lines(rows: Sequence[Across]) -> list[str]:
+    """Says of the rows that were measured in matched layouts whether they are only placement."""
+    placed = [
+        one_line(f"{code(f'{cell.suite}/{cell.case}', 200)}: {placement(cell)}", first="- ")
+        for row in rows
+        for cell in row.cells
+        if cell is not None and cell.matched is not None
+    ]
+    more = [f"- and {count_noun(len(placed) - _PLACED, 'more row')}"] if len(placed) > _PLACED else []
+    return [*placed[:_PLACED], *more, ""] if placed else []
 
 
 def _body(news: News, rows: Sequence[Across]) -> Iterator[tuple[_Kind, Line, tuple[str, ...]]]:

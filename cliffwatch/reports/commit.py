@@ -15,6 +15,7 @@ from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
 from cliffwatch.reports.context import ReportContext, describe_measurement
+from cliffwatch.reports.legend import placement_sentences
 from cliffwatch.reports.styles import visible
 from cliffwatch.shell_lines import WIDTH, break_commands
 
@@ -42,7 +43,8 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     unjudged = [row for row in changed if row.verdict == "changed"]
     if unjudged:
         above += _wrap_lines(f"For {count_noun(len(unjudged), 'change')} nobody said which way is better.")
-    below = ["", *_functions(compared, context), *_curves(compared), *measured]
+    placed = [line for text in placement_sentences(changed) for line in _wrap_lines(text)]
+    below = ["", *_functions(compared, context), *_curves(compared), *placed, *measured]
     if context.repeat:
         below += ["", *(cut(f"  {line}") for line in break_commands(context.repeat).splitlines())]
     means = [cut(_mean(compared))] if compared.means else []

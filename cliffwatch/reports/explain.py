@@ -9,6 +9,7 @@ from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext, executes_same_code
+from cliffwatch.reports.legend import placement
 from cliffwatch.reports.styles import visible
 from cliffwatch.samples import CaseKey
 
@@ -80,4 +81,5 @@ def _explain_row(row: ComparisonRow) -> list[str]:
     head = f"{row.suite}/{row.case}  {what}: {row.verdict}"
     steps = row.steps or (row.reason,)
     lines = [f"  {number}. {step}" for number, step in enumerate(steps, start=1)]
-    return [head, *lines, *(f"  also: {note}" for note in row.notes)]
+    notes = (*row.notes, *filter(None, [placement(row)]))
+    return [head, *lines, *(f"  also: {note}" for note in notes)]

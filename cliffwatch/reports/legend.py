@@ -1,18 +1,28 @@
-"""Explains the intervals, thresholds and signs of a report. Stands below every report for people."""
+"""Explains the intervals, thresholds and signs of a report, and whether its changes are only placement.
+
+Stands below every report for people.
+"""
 
 from collections.abc import Iterator, Sequence
 
 from cliffwatch.comparing.ordering import is_likely
-from cliffwatch.comparing.thresholds import MEAN_LEVEL
+from cliffwatch.comparing.thresholds import MATCHED_LEVEL, MEAN_LEVEL
+from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.formats.verdicts import Mean
+from cliffwatch.formats.verdicts import MatchedChange, Mean
 from cliffwatch.reports import figures
 
 _BAND = "run-to-run noise of equal kernels"
+_CONCLUSIONS = {
+    True: "the change may be due to placement alone",
+    False: "the change is not due to placement alone",
+    None: "these boots do not tell whether it is placement alone",
+}
 
 
 def legend(rows: Sequence[ComparisonRow], means: Sequence[Mean] = ()) -> Iterator[str]:
-    """Yields sentences on the figures and signs that occur in these rows."""
+    """Yields sentences on the figures and signs that occur in these rows, those on placement first."""
+    yield from placement_sentences(rows)
     judged = [row for row in rows if row.change is not None]
     if judged:
         yield f"Intervals: {_intervals(judged, means)}."
@@ -29,6 +39,33 @@ def legend(rows: Sequence[ComparisonRow], means: Sequence[Mean] = ()) -> Iterato
             "? likely: chance alone makes as much less than once in twenty rows, which is not rare enough"
             " among so many to report it."
         )
+
+
+def placement_sentences(rows: Sequence[ComparisonRow]) -> Iterator[str]:
+    """Yields a sentence for each row with a change in matched layouts."""
+    for row in rows:
+        sentence = placement(row)
+        if sentence:
+            yield f"{figures.case_name(row.case, row.metric)}: {sentence}."
+
+
+def placement(row: ComparisonRow) -> str:
+    """Returns the change in random and in matched layouts, and what follows; empty without the latter."""
+    matched = row.matched
+    if matched is None:
+        return ""
+    return (
+        f"{figures.percent(row.change)} in random layouts, {figures.percent(matched.change)} in matched"
+        f" layouts ({_interval(matched)}): {_CONCLUSIONS[matched.only_placement]}"
+    )
+
+
+def _interval(matched: MatchedChange) -> str:
+    boots = count_noun(matched.pairs, "pair", "pairs") + " of boots"
+    if matched.ci_low is None or matched.ci_high is None:
+        return f"{boots}, too few for an interval"
+    low, high = figures.percent(matched.ci_low), figures.percent(matched.ci_high)
+    return f"{100 * MATCHED_LEVEL:g} % interval {low} to {high}, {boots}"
 
 
 def thresholds_differ(rows: Sequence[ComparisonRow]) -> bool:

@@ -20,7 +20,7 @@ from cliffwatch.formats.values import FreeJson
 from cliffwatch.identities import digest_of, series_digest
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import comparison_document
-from cliffwatch.samples import ANCHOR, CONTROL, Arm, select_compared_arms
+from cliffwatch.samples import ANCHOR, AUXILIARY_ARMS, Arm, select_compared_arms
 from cliffwatch.stats.ranks import median_rank
 from cliffwatch_service.compare.functions import SideOfRun, functions_of_rows
 from cliffwatch_service.ingest.boot_document import Columns, boots_of, columns_of, pack_content
@@ -178,10 +178,10 @@ def keep_compared(
 
 def _make_comparison(connection: Connection[Any], base_id: int, head_id: int) -> NewComparison:
     inputs = _inputs(connection, base_id, head_id)
-    base, head, control = _sides(connection, base_id, head_id)
+    base, head, auxiliary = _sides(connection, base_id, head_id)
     assert base.row.revision_id is not None
     assert head.row.revision_id is not None
-    compared = _compare_arms(base, head, control)
+    compared = _compare_arms(base, head, auxiliary)
     functions = functions_of_rows(connection, compared, side_of_run(base), side_of_run(head))
     context = replace(context_of_record(head.record, None), functions=functions)
     if base.run.id != head.run.id:
@@ -208,8 +208,8 @@ def _make_comparison(connection: Connection[Any], base_id: int, head_id: int) ->
 
 def _sides(
     connection: Connection[Any], base_id: int, head_id: int
-) -> tuple[StoredArm, StoredArm, Arm | None]:
-    """Loads two arms, and the control if both are of one run that has a control."""
+) -> tuple[StoredArm, StoredArm, Mapping[str, Arm]]:
+    """Loads two arms and, if they are base and head of one run, its auxiliary arms by name."""
     wanted = []
     for arm_id in (base_id, head_id):
         row = run_arms.arm_row(connection, arm_id)
@@ -218,18 +218,18 @@ def _sides(
         wanted.append((run, row))
     (run, _), (other, _) = wanted
     if run.id == other.id:
-        wanted += [(run, row) for row in run_arms.arms_of(connection, run.id) if row.name == CONTROL]
-    base, head, *control = load_arms(connection, wanted)
-    return base, head, control[0].arm if control else None
+        wanted += [(run, row) for row in run_arms.arms_of(connection, run.id) if row.name in AUXILIARY_ARMS]
+    base, head, *others = load_arms(connection, wanted)
+    return base, head, {other.row.name: other.arm for other in others}
 
 
 def side_of_run(stored: StoredArm) -> SideOfRun:
     return SideOfRun(stored.arm, stored.row.id, stored.run.digest)
 
 
-def _compare_arms(base: StoredArm, head: StoredArm, control: Arm | None) -> ComparisonSet:
+def _compare_arms(base: StoredArm, head: StoredArm, auxiliary: Mapping[str, Arm]) -> ComparisonSet:
     if base.run.id == head.run.id:
-        compared = compare_run(sides_of_plan(base.record, (base.arm, head.arm), control))
+        compared = compare_run(sides_of_plan(base.record, (base.arm, head.arm), auxiliary))
     else:
         compared = compare_run(Sides(base=base.arm, head=head.arm))
     if isinstance(compared, Failure):

@@ -17,7 +17,7 @@ from cliffwatch.formats.reading import decode
 from cliffwatch.identities import digest_of
 from cliffwatch.reports.context import context_of_record
 from cliffwatch.reports.json_report import document_of_arms
-from cliffwatch.samples import AUXILIARY_ARMS, CONTROL, select_compared_arms
+from cliffwatch.samples import AUXILIARY_ARMS, select_compared_arms
 from cliffwatch_service.compare.analysis import StoredArm, inputs_of_arms, load_arms, side_of_run
 from cliffwatch_service.compare.functions import functions_of_rows
 from cliffwatch_service.ingest.boot_document import pack_content, unpack_content
@@ -68,9 +68,10 @@ def compare_own_arms(connection: Connection[Any], digest: str, now: datetime) ->
 
 def _compare_run_arms(connection: Connection[Any], arms: Mapping[str, StoredArm]) -> ComparisonDocument:
     record = next(iter(arms.values())).record
-    control = arms.get(CONTROL)
     compared_arms = [arms[arm.name].arm for arm in record.arms if arm.name not in AUXILIARY_ARMS]
-    compared = compare_all(sides_of_plan(record, compared_arms, None if control is None else control.arm))
+    compared = compare_all(
+        sides_of_plan(record, compared_arms, {name: arm.arm for name, arm in arms.items()})
+    )
     if isinstance(compared, Failure):
         raise Refusal(422, "not comparable", str(compared))
     functions: dict[tuple[str, RowKey], CaseFunctions] = {}

@@ -12,6 +12,7 @@ from cliffwatch.formats.code.differences import ArmCode
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import series_digest
+from cliffwatch.reports.legend import placement
 from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.samples import SERVICE_PROFILE, CaseKey
 from cliffwatch.shell_lines import repeat_command
@@ -56,6 +57,8 @@ class Detail:
     """Smallest change that is reported, a fraction."""
     bounds: str
     """The kind of interval, in words."""
+    placement: str
+    """Whether the change is only placement; empty without matched layouts."""
     counted: bool
     """True for counted values, whose interval is run-to-run noise."""
     series: str | None
@@ -108,6 +111,7 @@ def detail_of(
         row=cell,
         threshold=threshold,
         bounds=interval_words(level),
+        placement="" if cell is None else placement(cell),
         counted=level is None and cell is not None and cell.ci_low is not None,
         series=digest if series_row is not None else None,
         strips=drawn,

@@ -215,6 +215,7 @@ TERMS: Mapping[str, tuple[str, str]] = {
     "fixed reference kernel": ("anchor", "measured beside base and head: what moves in it is the host"),
     "icount": ("mode", "instructions, counted in emulation: exact on any machine, blind to caches"),
     "interval": ("run-to-run-noise", "where the change lies, or by what equal kernels differ"),
+    "matched layouts": ("matched-layout", "head, with its unchanged functions where base has them"),
     "metric": ("metric", "what a case measures"),
     "platform": ("platform", "a kind of machine: numbers of two are never compared"),
     "smallest change this could see": (

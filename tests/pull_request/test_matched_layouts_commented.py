@@ -1,0 +1,35 @@
+"""A comment says whether a change is only placement, below the table that has the change."""
+
+from msgspec import structs
+from states import measured, regressed, row, state
+
+from cliffwatch.formats.verdicts import MatchedChange
+from cliffwatch.pull_request.comment import regression_comment, sticky_comment
+
+PLACED = MatchedChange(change=0.001, ci_low=-0.003, ci_high=0.004, pairs=14, only_placement=True)
+
+
+def test_a_comment_has_both_changes_and_what_follows() -> None:
+    slower = row("seq-get", 0.052, "regression", matched=PLACED)
+    text = " ".join(sticky_comment(state(measured(slower))).split())
+    assert (
+        "- `local-storage/seq-get`: +5.20 % in random layouts, +0.10 % in matched layouts (95 % interval -0.30 %"
+        " to +0.40 %, 14 pairs of boots): the change may be due to placement alone"
+    ) in text
+
+
+def test_so_has_the_notification() -> None:
+    rows = [structs.replace(each, matched=PLACED) for each in regressed()]
+    text = regression_comment(state(measured(*rows))) or ""
+    assert "may be due to placement alone" in text
+
+
+def test_ten_lines_are_enough() -> None:
+    rows = [row(f"case-{number}", 0.05, "regression", matched=PLACED) for number in range(12)]
+    text = sticky_comment(state(measured(*rows)))
+    assert text.partition("<summary>")[0].count("placement alone") == 10
+    assert "- and 2 more rows" in text
+
+
+def test_without_matched_layouts_nothing_is_said_of_placement() -> None:
+    assert "matched" not in sticky_comment(state(measured(*regressed())))
