@@ -33,8 +33,7 @@ class PlannedBoot:
 
     stage: Stage = "screen"
     layout: int | None = None
-    """Seed of the image that it boots (cliffwatch_runner.build.layouts); None for the kernel as it was built.
-    """
+    """Seed of the image that it boots and of its Go programs; None for what was built."""
 
     duration: int | None = None
     """Seconds that bench measures in each case; None for those of the cases."""

@@ -15,7 +15,7 @@ from cliffwatch_runner.host.capacity import free_disk
 from cliffwatch_runner.plan.run_plan import PlannedRun, plan_cases, select_run_cases
 from cliffwatch_runner.plan.subjects import Subject
 from cliffwatch_runner.run.built_run import BuiltArm, BuiltRun, RunTools
-from cliffwatch_runner.run.layouts import check_layouts, seeds_of_first_stage
+from cliffwatch_runner.run.layouts import check_layouts, link_programs, seeds_of_first_stage
 from cliffwatch_runner.run.programs import BuiltPrograms, add_objects, build_programs
 from cliffwatch_runner.sandbox.isolation import isolation_sentence
 
@@ -60,7 +60,7 @@ def build(run: PlannedRun, tools: RunTools) -> BuiltRun | tuple[Failure, ...]:
     with_objects = add_objects(programs, arms, run, tools)
     if isinstance(with_objects, tuple):
         return with_objects
-    return _built(run, tools, arms, bench, with_objects)
+    return _built(run, tools, arms, bench, link_programs(with_objects, run, arms, tools))
 
 
 def _arms(run: PlannedRun, tools: RunTools) -> dict[str, BuiltArm] | Failure:

@@ -1,17 +1,22 @@
-"""Links kernels in the layouts that a plan's boots need."""
+"""Links kernels and Go programs in the layouts that a plan's boots need."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from cliffwatch.failure import Failure, kernel_failed
+from cliffwatch.counting import count_noun
+from cliffwatch.failure import Failure, host_failed, kernel_failed
 from cliffwatch.samples import CONTROL, MATCHED
 from cliffwatch_runner.build.kernel import Kernel, build_kernel
 from cliffwatch_runner.build.layouts.matched import Matched
+from cliffwatch_runner.build.programs.program import SuiteProgram, link_program
 from cliffwatch_runner.plan.plan import confirming_plan, drop_matched
 from cliffwatch_runner.plan.run_plan import PlannedRun
-from cliffwatch_runner.run.built_run import BuiltArm, BuiltRun
+from cliffwatch_runner.run.built_run import BuiltArm, BuiltRun, RunTools
+from cliffwatch_runner.run.programs import BuiltPrograms
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.revision import Revision
+
+_LUCK = "a change of a few per cent may come from where the linker put code, and not from what the code does"
 
 
 def seeds_of_first_stage(run: PlannedRun, arm: str, trust: Trust) -> tuple[int, ...]:
@@ -54,11 +59,41 @@ def check_layouts(run: PlannedRun, arms: Mapping[str, BuiltArm]) -> PlannedRun |
     if run.mode != "walltime" or (run.layouts > 1 and why is None):
         return run
     because = f" ({why})" if why is not None else ""
-    note = (
-        f"each kernel has one layout{because}: a change of a few per cent may come from where the linker put"
-        " code, and not from what the code does"
-    )
-    return replace(run, layouts=1, notes=(*run.notes, note))
+    return replace(run, layouts=1, notes=(*run.notes, f"each kernel has one layout{because}: {_LUCK}"))
+
+
+def link_programs(
+    programs: BuiltPrograms, run: PlannedRun, arms: Mapping[str, BuiltArm], tools: RunTools
+) -> BuiltPrograms:
+    """Links each arm's Go programs in the layouts of its first boots. A note names programs with one layout.
+
+    Raises Stopped and OSError.
+    """
+    if run.layouts == 1:
+        return programs
+    of_arms = dict(programs.of_arms)
+    for name, arm in arms.items():
+        if isinstance(arm.kernel, Kernel):
+            seeds = seeds_of_first_stage(run, name, tools.settings.trust)
+            of_arms[name] = tuple(_linked_program(each, name, seeds, tools) for each in of_arms[name])
+    return replace(programs, of_arms=of_arms, notes=(*programs.notes, *_one_layout_note(of_arms.values())))
+
+
+def _linked_program(program: SuiteProgram, arm: str, seeds: tuple[int, ...], tools: RunTools) -> SuiteProgram:
+    if program.source.program.objects:
+        return program  # it measures the kernel and the objects, whose code it does not hold
+    tools.progress.begin(f"link {arm}", f"{program.name} of {program.suite}")
+    linked = link_program(program, seeds, tools.settings)
+    what = linked.one_layout or count_noun(len(linked.layouts), "layout")
+    tools.progress.end(f"{program.name} of {program.suite}: {what}")
+    return linked
+
+
+def _one_layout_note(of_arms: Iterable[Sequence[SuiteProgram]]) -> Iterator[str]:
+    programs = [each for of_arm in of_arms for each in of_arm if each.one_layout is not None]
+    named = dict.fromkeys(f"{each.name} of {each.suite} ({each.one_layout})" for each in programs)
+    if named:
+        yield f"programs with one layout, {', '.join(named)}: {_LUCK}"
 
 
 def link_layouts(run: BuiltRun) -> BuiltRun | Failure:
@@ -66,7 +101,7 @@ def link_layouts(run: BuiltRun) -> BuiltRun | Failure:
 
     If head cannot be matched to base, the plan loses its matched boots, and a note says why.
     """
-    arms = dict(run.arms)
+    arms, programs = dict(run.arms), dict(run.programs)
     for subject in run.subjects:
         kernel, names = arms[subject.arm].kernel, _names(run, subject.arm)
         needed, matched = run.plan.layouts_of(names), _matched(run, subject.arm)
@@ -75,9 +110,27 @@ def link_layouts(run: BuiltRun) -> BuiltRun | Failure:
         linked = _linked(run, subject.arm, needed, matched)
         if isinstance(linked, Failure):
             return linked
+        seeds = needed if matched is None else (*needed, *matched.seeds)
+        of_suites = _linked_again(run, subject.arm, seeds)
+        if isinstance(of_suites, Failure):
+            return of_suites
         for name in set(names) & set(arms):
-            arms[name] = replace(arms[name], kernel=linked)
-    return _with_matched_arm(replace(run, arms=arms))
+            arms[name], programs[name] = replace(arms[name], kernel=linked), of_suites
+    return _with_matched_arm(replace(run, arms=arms, programs=programs))
+
+
+def _linked_again(run: BuiltRun, arm: str, layouts: tuple[int, ...]) -> tuple[SuiteProgram, ...] | Failure:
+    """Returns the arm's programs in the layouts. Those that have one layout keep it."""
+    programs: list[SuiteProgram] = []
+    for program in run.programs[arm]:
+        linked = _linked_program(program, arm, layouts, run.tools) if program.layouts else program
+        if linked.one_layout != program.one_layout:
+            return host_failed(
+                f"{program.name} of {program.suite}: {linked.one_layout}",
+                "measure it in one layout: --layouts 1; the log is in failures/ of the cache",
+            )
+        programs.append(linked)
+    return tuple(programs)
 
 
 def _matched(run: BuiltRun, arm: str) -> Matched | None:

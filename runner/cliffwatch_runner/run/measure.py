@@ -175,7 +175,8 @@ def boot_order(
 ) -> BootOrder:
     """Returns the order for one start of a guest.
 
-    `cases` share a shape; each comes with its index in the plan. `layout` is the seed of its image.
+    `cases` share a shape; each comes with its index in the plan. `layout` is the seed of its image and of
+    its programs.
     """
     guest, sandbox = _arm_guest(run, arm, layout), run.tools.guest_sandbox
     shape = shape_of_case(run.shape, cases[0][1].guest)
@@ -200,7 +201,7 @@ def _arm_guest(run: BuiltRun, arm: str, layout: int | None) -> ArmGuest:
     kernel, settings = run.kernels[arm], run.arms[arm].subject.settings
     return ArmGuest(
         kernel=run.image(arm, layout),
-        programs=_guest_programs(run, run.programs[arm]),
+        programs=_guest_programs(run, run.programs[arm], layout),
         config=kernel.given_config,
         forbidden=forbidden_in_prebuilt() if kernel.prebuilt else FORBIDDEN,
         arguments=settings.boot,
@@ -209,8 +210,8 @@ def _arm_guest(run: BuiltRun, arm: str, layout: int | None) -> ArmGuest:
     )
 
 
-def _guest_programs(run: BuiltRun, programs: Sequence[SuiteProgram]) -> GuestPrograms:
-    """Returns the programs that an arm's guests run.
+def _guest_programs(run: BuiltRun, programs: Sequence[SuiteProgram], layout: int | None) -> GuestPrograms:
+    """Returns the programs that an arm's guests run in a layout.
 
     Random numbers are fixed only in dynamically linked programs, into which the library can be preloaded.
     """
@@ -218,7 +219,7 @@ def _guest_programs(run: BuiltRun, programs: Sequence[SuiteProgram]) -> GuestPro
     seeds = [each.fixed_seed for each in ([run.bench] if run.bench is not None else programs)]
     return GuestPrograms(
         bench=(*bench, *(seeds[:1] if run.mode == "icount" else ())),
-        of_suites={program.suite: program.files for program in programs},
+        of_suites={program.suite: program.files_in(layout) for program in programs},
         data=run.data,
     )
 

@@ -1,58 +1,27 @@
-"""Builds the program that a suite brings, in the isolation of a tree's builds: no network and no home."""
+"""The program that a suite brings: builds it, and links it in layouts."""
 
 import hashlib
 import re
-import struct
-import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cliffwatch.catalogue.suite import Program
 from cliffwatch.failure import Failure
-from cliffwatch.formats.values import Part
-from cliffwatch_runner import clock, process
 from cliffwatch_runner.build.kernel import trust_names
-from cliffwatch_runner.build.outputs import MIB, CacheRecipe, Output, save_failure_log
+from cliffwatch_runner.build.programs.building import build_entry, files_of, go_version, recipe_of
 from cliffwatch_runner.build.programs.errors import blame_suite
+from cliffwatch_runner.build.programs.loaded import loaded_digest
 from cliffwatch_runner.build.programs.source import ProgramSource
-from cliffwatch_runner.build.selftests.bench import FIXED_SEED, fixed_seed_source, make_fixed_seed
+from cliffwatch_runner.build.selftests.bench import FIXED_SEED, fixed_seed_source
 from cliffwatch_runner.build.toolchain import Toolchain
-from cliffwatch_runner.build.worktree import BuildSettings, Worktree
-from cliffwatch_runner.build.worktree_pool import lock_worktree
-from cliffwatch_runner.host.programs import find_go_root
-from cliffwatch_runner.sandbox.sandbox import HOME, Mount
+from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.source.suite_folder import PackedFolder
 
-_RECIPE = "1"
-_ARCHIVE = "suite.tar"
-_RECORD = "program.json"
-_STORED = "file-"
-"""Prefix of the program's files in the cache, so that they cannot collide with the record and the log."""
-
-_LARGEST_FILE = 256 * MIB
-_UNPACK_AND_BUILD = """
-rm -rf suite
-mkdir suite
-tar -xf "$1" -C suite --no-same-owner
-cd suite
-export GOCACHE="$CCACHE_DIR/go"
-exec sh -ec "$2"
-"""
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_GO_IN_VIEW = Path("/opt/go")
-_WITHOUT_NETWORK = {"GOPROXY": "off", "GOSUMDB": "off", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"}
+_RECIPE, _LAYOUT_RECIPE = "1", "1"
 _GO = re.compile(r"(?<![\w./-])go(?![\w-])")
-_VERSION = re.compile(r"^go version \S.{0,180}", re.MULTILINE)  # beside it go may complain of its telemetry
-_ASK_SECONDS = 300.0
-
-
-class _ProgramRecord(Part, frozen=True, kw_only=True):
-    """Record of a program's cache entry. `seconds` and `suite` are only for people who inspect the cache."""
-
-    seconds: float
-    suite: str
-    dynamic: bool | None
+_TOO_OLD = "Error: this Go has no -randlayout"
+"""Printed by link-go.sh."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +45,22 @@ class SuiteProgram:
     """Versions of the Go modules that were fetched for it."""
     go: str
     """Output of `go version`; empty for a program that is not built with Go."""
+    source: ProgramSource
+    layouts: Mapping[int, Path] = field(default_factory=dict)
+    """Entries of the program with its functions in another order, by seed."""
+    one_layout: str | None = None
+    """Why Go cannot link it so; None if it can, or if no layout was asked for."""
+
+    @property
+    def folder(self) -> Path:
+        """Its entry in the cache."""
+        return self.fixed_seed.parent
+
+    def files_in(self, layout: int | None) -> Mapping[str, Path]:
+        """Returns the files in a layout; as they were built if the program does not have it."""
+        if layout is None or layout not in self.layouts:
+            return self.files
+        return {**self.files, **files_of(self.source.program, self.layouts[layout])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +81,7 @@ def build_program(
     `own` says that the suite is the user's, who can change it. Raises Stopped, OSError.
     """
     suite, program = source.suite, source.program
-    go = _go_version(settings) if source.of_go or _GO.search(program.build) else ""
+    go = go_version(settings) if source.of_go or _GO.search(program.build) else ""
     made_with = [toolchain.bench_identity, toolchain.image or "", go]
 
     def digest_of(packed: PackedFolder) -> str:
@@ -123,7 +108,7 @@ def build_program(
         built = _cached(entry, settings)
         if built is not None:
             return built
-        failure = _build(suite.name, program, source.with_modules, settings, entry.folder)
+        failure = build_entry(suite.name, program, source.with_modules, settings, entry.folder)
         if failure is not None:
             return blame_suite(failure, suite.name, program, own=own)
         built = _cached(entry, settings, was_there=False)
@@ -131,50 +116,52 @@ def build_program(
         return built
 
 
-def _build(
-    suite: str, program: Program, packed: PackedFolder, settings: BuildSettings, folder: Path
-) -> Failure | None:
-    """Builds into the entry `folder` of the cache."""
-    began = clock.monotonic()
-    recipe = _recipe(program)
-    with tempfile.TemporaryDirectory(prefix="cliffwatch-given-") as temporary:
-        given = Path(temporary)
-        (given / _ARCHIVE).write_bytes(packed.archive)
-        (given / "fixed_seed.c").write_text(fixed_seed_source())
-        with lock_worktree("program", settings, given) as worktree:
-            worktree.open_output()
-            log = worktree.log("program")
-            failure = worktree.make(
-                _command(worktree, program), log, tools=_go_mounts(settings)
-            ) or make_fixed_seed(worktree, log)
-            if failure is None:
+def link_program(program: SuiteProgram, seeds: Sequence[int], settings: BuildSettings) -> SuiteProgram:
+    """Returns the program in the layouts `seeds`, or with the reason why it has one layout.
 
-                def describe(copies: Path) -> _ProgramRecord:
-                    dynamic = _is_dynamic(copies / f"{_STORED}{program.run}")
-                    return _ProgramRecord(
-                        seconds=round(clock.monotonic() - began, 1), suite=suite, dynamic=dynamic
-                    )
+    They come from the cache or are linked now: the build runs again, and Go has compiled everything before.
+    Raises Stopped, OSError.
+    """
+    if not program.go:
+        return replace(program, one_layout="not built by Go")
+    layouts: dict[int, Path] = {}
+    for number, seed in enumerate(seeds, start=1):
+        settings.report_progress(None, f"layout {number} of {len(seeds)}")
+        entry = _link(program, seed, settings)
+        if isinstance(entry, str):
+            return replace(program, layouts={}, one_layout=entry)
+        layouts[seed] = entry
+    return replace(program, layouts=layouts)
 
-                failure = recipe.store(folder, worktree.output, log, describe)
-                if failure is not None:
-                    worktree.distrust_output()
+
+def _link(program: SuiteProgram, seed: int, settings: BuildSettings) -> Path | str:
+    """Returns the entry of the program in a layout, or why there is none."""
+    source, recipe = program.source, recipe_of(program.source.program)
+    name = f"{program.folder.name}\0layout {_LAYOUT_RECIPE} {seed}"
+    digest = hashlib.sha256(name.encode()).hexdigest()[:32]
+    entry = settings.built / "programs" / digest
+    with settings.hold_lock(digest, "program"):
+        if recipe.read(entry, settings.uses) is None:
+            failure = build_entry(
+                program.suite, source.program, source.with_modules, settings, entry, layout=seed
+            )
             if failure is not None:
-                save_failure_log(failure, log, settings.cache, folder.name)
-            return failure
+                too_old = _TOO_OLD in failure.evidence
+                return "Go before 1.23" if too_old else f"{failure.message} in another layout"
+            recipe.read(entry, settings.uses)
+    if _loaded(source.program, entry) == _loaded(source.program, program.folder):
+        return "its build ignores GOFLAGS"
+    return entry
 
 
-def _recipe(program: Program) -> CacheRecipe[_ProgramRecord]:
-    names = (program.run, *program.files)
-    outputs = tuple(
-        Output(path=f"suite/{name}", name=f"{_STORED}{name}", bytes=_LARGEST_FILE, mode=0o755)
-        for name in names
-    )
-    return CacheRecipe(outputs=(*outputs, FIXED_SEED), record=_RECORD, kind=_ProgramRecord)
+def _loaded(program: Program, entry: Path) -> list[str]:
+    """Returns digests of what is loaded of an entry's files."""
+    return [loaded_digest(file.read_bytes()) for file in files_of(program, entry).values()]
 
 
 def _cached(entry: _Entry, settings: BuildSettings, *, was_there: bool = True) -> SuiteProgram | None:
     program, folder = entry.source.program, entry.folder
-    record = _recipe(program).read(folder, settings.uses)
+    record = recipe_of(program).read(folder, settings.uses)
     if record is None:
         return None
     return SuiteProgram(
@@ -182,68 +169,11 @@ def _cached(entry: _Entry, settings: BuildSettings, *, was_there: bool = True) -
         name=program.run,
         digest=folder.name,
         source_digest=entry.source_digest,
-        files={name: folder / f"{_STORED}{name}" for name in (program.run, *program.files)},
+        files=files_of(program, folder),
         fixed_seed=folder / FIXED_SEED.name,
         dynamic=record.dynamic,
         was_there=was_there,
         modules=entry.source.modules,
         go=entry.go,
+        source=entry.source,
     )
-
-
-def _command(worktree: Worktree, program: Program) -> list[str]:
-    """Returns the command that unpacks the folder into the build output and builds there."""
-    script = f"cd {worktree.build}\n{_UNPACK_AND_BUILD}"
-    environment = {**_environment(worktree.settings), **_WITHOUT_NETWORK}
-    words = [f"{name}={value}" for name, value in environment.items()]
-    return ["env", *words, "sh", "-ec", script, "sh", str(worktree.given(_ARCHIVE)), program.build or "true"]
-
-
-def _environment(settings: BuildSettings) -> dict[str, str]:
-    """Returns a PATH that also has tools which a kernel's build does not need. An image has its own PATH."""
-    if settings.sandbox.image is not None:
-        return {}
-    root = _GO_IN_VIEW if _go_mounts(settings) else find_go_root()
-    return {"PATH": _PATH if root is None else f"{root}/bin:{_PATH}"}
-
-
-def _go_mounts(settings: BuildSettings) -> tuple[Mount, ...]:
-    """Shows the build the user's Go if that is outside /usr, for example in the user's home."""
-    root = find_go_root()
-    if (
-        root is None
-        or root.is_relative_to("/usr")
-        or not settings.sandbox.fixed_paths
-        or settings.sandbox.image
-    ):
-        return ()
-    return (Mount(source=root, target=_GO_IN_VIEW),)
-
-
-def _go_version(settings: BuildSettings) -> str:
-    """Returns the output of `go version` in the isolation of the build; empty if there is no go."""
-    sandbox = settings.sandbox
-    environment = {"HOME": str(HOME), **_environment(settings), **_WITHOUT_NETWORK}
-    argv = sandbox.argv(["env", "go", "version"], env=environment, mounts=_go_mounts(settings), workdir=HOME)
-    ended = process.run(argv, deadline=_ASK_SECONDS, env=sandbox.process_input())
-    said = _VERSION.search(ended.output) if ended.ok else None
-    return said[0] if said is not None else ""
-
-
-_ELF64 = b"\x7fELF\x02\x01"
-_INTERPRETER = 3
-"""Type of the segment that names a program's loader (PT_INTERP)."""
-
-
-def _is_dynamic(program: Path) -> bool | None:
-    """True if a loader starts the program; None if it is not a 64-bit ELF file, such as a script."""
-    with program.open("rb") as file:
-        header = file.read(64)
-        if len(header) < 64 or not header.startswith(_ELF64):
-            return None
-        (offset,) = struct.unpack_from("<Q", header, 32)
-        size, count = struct.unpack_from("<HH", header, 54)
-        file.seek(min(offset, _LARGEST_FILE))
-        table = file.read(size * count)
-    kinds = [struct.unpack_from("<I", table, place)[0] for place in range(0, len(table) - 3, max(size, 4))]
-    return _INTERPRETER in kinds
