@@ -88,8 +88,18 @@ def compare(
     The address of a comparison or run on a service prints that report as text, json, commit or markdown. The
     token of CLIFFWATCH_TOKEN goes to the service of CLIFFWATCH_URL alone.
     """
-    if base.startswith(("http://", "https://")):
-        raise SystemExit(_report_of_address(base, head, token_file, report))
+    if _is_address(base) or (head is not None and _is_address(head)):
+        alone = not (head or less or confirm or ignore_procs)
+        raise SystemExit(_report_of_address(base, token_file, report, alone=alone))
+    if token_file is not None:
+        raise SystemExit(
+            echo_failure(
+                wrong_usage(
+                    f"--token-file is for the address of a service, and {base} is a file",
+                    "leave --token-file out, or compare an address: https://bench.example.org/compare/BASE...HEAD",
+                )
+            )
+        )
     gc.disable()  # hundreds of thousands of small objects live to the end: a collection only walks them
     shared = refuse_shared_pipe(filter(None, (base, head, less, *(confirm or ()))))
     if shared is not None:
@@ -139,13 +149,17 @@ def _side(name: str) -> Arm:
     return side
 
 
-def _report_of_address(
-    address: str, head: str | None, token_file: Path | None, report: ReportOptions
-) -> Exit:
-    if head is not None or report.explain is not None or report.fail_on:
+def _is_address(name: str) -> bool:
+    return name.startswith(("http://", "https://"))
+
+
+def _report_of_address(address: str, token_file: Path | None, report: ReportOptions, *, alone: bool) -> Exit:
+    """Prints the report behind an address. `alone`: the command names nothing else to compare."""
+    if not alone or report.explain is not None or report.fail_on:
         return echo_failure(
             wrong_usage(
-                "an address is compared alone, without --explain and --fail-on",
+                "an address is compared alone, without --less, --confirm, --ignore-procs, --explain and"
+                " --fail-on",
                 "compare the runs' files for these: the page of a run has them",
             )
         )

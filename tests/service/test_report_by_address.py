@@ -53,8 +53,32 @@ def test_a_service_that_is_away_is_the_hosts_failure(unused_tcp_url: str) -> Non
     assert "check the address" in output
 
 
-@pytest.mark.parametrize("option", [["--format", "html"], ["--explain", "x"], ["--fail-on", "regression"]])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--format", "html"],
+        ["--explain", "x"],
+        ["--fail-on", "regression"],
+        ["--less", "loop.txt"],
+        ["--ignore-procs"],
+        ["--confirm", "a.txt", "b.txt"],
+        ["head.txt"],
+    ],
+)
 def test_what_a_service_does_not_write_is_refused(option: list[str]) -> None:
     status, output = printed(f"http://127.0.0.1/compare/{COMPARISON}", *option)
     assert status == 2
     assert "compare the runs' files" in output
+
+
+def test_an_address_as_the_second_side_is_refused_too() -> None:
+    status, output = printed("base.txt", f"http://127.0.0.1/compare/{COMPARISON}", "--token-file", "token")
+    assert status == 2
+    assert "an address is compared alone" in output
+
+
+@pytest.mark.parametrize("sides", [("base.txt",), ("base.txt", "head.txt")])
+def test_a_token_that_files_have_no_use_for_is_refused(sides: tuple[str, ...]) -> None:
+    status, output = printed(*sides, "--token-file", "token")
+    assert status == 2
+    assert "--token-file is for the address of a service, and base.txt is a file" in output
