@@ -194,7 +194,7 @@ def test_a_service_without_a_client_offers_none(running: Running) -> None:
 
 def test_a_client_needs_its_secret(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("CLIFFWATCH_GITHUB_CLIENT_ID", "Iv1.client")
-    with pytest.raises(Refusal, match="github_client_secret"):
+    with pytest.raises(Refusal, match="CLIFFWATCH_GITHUB_CLIENT_SECRET"):
         read_settings(data_dir=tmp_path)
     monkeypatch.setenv("CLIFFWATCH_GITHUB_CLIENT_SECRET", SECRET)
     assert SECRET not in repr(read_settings(data_dir=tmp_path))

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from cliffwatch_service.runtime.settings import PREFIX, Settings, read_settings
+from cliffwatch_service.runtime.setting_errors import PREFIX
+from cliffwatch_service.runtime.settings import Settings, read_settings
 
 ROOT = Path(__file__).parents[2]
 OF_COMPOSE = {"DATABASE_URL", "CLIFFWATCH_DATA_DIR"}

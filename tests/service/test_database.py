@@ -137,7 +137,7 @@ def test_a_refused_secret_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLIFFWATCH_SESSION_KEY", "hunter2")
     with pytest.raises(Refusal) as refused:
         read_settings()
-    assert "session_key" in refused.value.detail
+    assert "CLIFFWATCH_SESSION_KEY" in refused.value.detail
     assert "hunter2" not in str(refused.value)
 
 

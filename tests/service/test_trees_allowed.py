@@ -190,6 +190,6 @@ def test_a_prefix_that_is_no_address_is_refused_at_the_start(
     monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     monkeypatch.setenv("CLIFFWATCH_TREES", f"https://b.example/ {given}")
-    with pytest.raises(Refusal, match="setting trees: ") as refused:
+    with pytest.raises(Refusal, match="CLIFFWATCH_TREES: ") as refused:
         read_settings()
     assert SECRET not in str(refused.value)

@@ -78,7 +78,7 @@ def refuse_webhook(address: str) -> Failure | None:
     except ValueError:
         return refuse("it is not a URL")
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-        return refuse("must be https://…, or http:// on this machine")
+        return refuse("it must be https://…, or http:// on this machine")
     if parts.hostname is None or "@" in parts.netloc or "%" in parts.netloc or port == 0:
         return refuse("must name a host, without a user")
     if any(

@@ -29,13 +29,12 @@ from pydantic_settings import (
 )
 
 from cliffwatch.failure import Failure
-from cliffwatch.formats.reading import message_in_words
 from cliffwatch.trees.addresses import read_address, without_credentials
 from cliffwatch_service.refusal import Refusal
 from cliffwatch_service.runtime.destinations import is_mail, mail_addresses, repositories, webhook_addresses
+from cliffwatch_service.runtime.setting_errors import PREFIX, describe_error
 
 FILE_VARIABLE = "CLIFFWATCH_SETTINGS"
-PREFIX = "CLIFFWATCH_"
 
 _WORKFLOW = re.compile(
     r"[\w.-]+/[\w.-]+/\.github/workflows/[\w.-]+\.ya?ml@(?:refs/[\w./-]+|[0-9a-f]{40})", re.ASCII
@@ -61,16 +60,23 @@ def _remote_address(given: str) -> str:
     parts = urlsplit(given)
     loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
     if parts.scheme != "https" and not (parts.scheme == "http" and loopback):
-        raise ValueError("must be https://…, or http:// on this machine")
+        raise ValueError("it must be https://…, or http:// on this machine")
     if parts.hostname is None or parts.username or parts.password or parts.query or parts.fragment:
-        raise ValueError("must be an address without a user, a password, a query or a fragment")
+        raise ValueError("it must be an address without a user, a password, a query or a fragment")
     return given.rstrip("/")
+
+
+def _network(given: str) -> str:
+    try:
+        return str(ipaddress.ip_network(given, strict=False))
+    except ValueError:
+        raise ValueError(f"{given!r} is neither an address nor a network such as 10.0.0.0/8") from None
 
 
 def _page_address(given: str) -> str:
     parts = urlsplit(given)
     if parts.scheme not in ("https", "http") or parts.hostname is None or parts.username or parts.query:
-        raise ValueError("must be an address such as https://cliffwatch.example.org")
+        raise ValueError("it must be an address such as https://cliffwatch.example.org")
     return given.rstrip("/")
 
 
@@ -94,7 +100,7 @@ def _workflows(given: tuple[str, ...]) -> tuple[str, ...]:
 
 def _sender(given: str | None) -> str | None:
     if given is not None and not is_mail(given):
-        raise ValueError("must be a mail address")
+        raise ValueError("it must be a mail address")
     return given
 
 
@@ -194,15 +200,15 @@ class Settings(BaseSettings):
     @classmethod
     def _networks(cls, given: Any) -> Any:
         names = given.split(",") if isinstance(given, str) else given
-        return tuple(
-            str(ipaddress.ip_network(str(name).strip(), strict=False)) for name in names if str(name).strip()
-        )
+        if not isinstance(names, list | tuple):
+            return given
+        return tuple(_network(str(name).strip()) for name in names if str(name).strip())
 
     @field_validator("github_client_secret")
     @classmethod
     def _has_secret(cls, given: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         if given is None and info.data.get("github_client_id") is not None:
-            raise ValueError("is needed with github_client_id")
+            raise ValueError("it is needed with github_client_id")
         return given
 
     @classmethod
@@ -234,19 +240,9 @@ def read_settings(**given: Any) -> Settings:
         return Settings(**{_alias(name): value for name, value in given.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        said = f"setting {where}: {message_in_words(first['msg'])}"
-        if not _is_secret(where):
-            said += f" (it is {without_credentials(repr(first.get('input')))})"
-        raise _invalid(said) from None
+        raise _invalid(describe_error(first, Settings.model_fields, named)) from None
     except ValueError as error:
         raise _invalid(f"{named}: {error}") from None
-
-
-def _is_secret(name: str) -> bool:
-    """Whether a setting's value must stay out of messages and logs."""
-    field = Settings.model_fields.get(name.removeprefix(PREFIX).lower())
-    return field is not None and "SecretStr" in str(field.annotation)
 
 
 def _alias(name: str) -> str:

@@ -110,7 +110,7 @@ def test_issues_are_opened_in_repositories_that_are_named() -> None:
         ("news_mail", "lists.example.org", "neither"),
         ("news_repositories", "bpf", "OWNER/NAME"),
         ("mail_from", "Cliffwatch <a@example.org>", "mail address"),
-        ("mail_server", "mail.example.org/x", "mail_server"),
+        ("mail_server", "mail.example.org/x", "CLIFFWATCH_MAIL_SERVER"),
     ],
 )
 def test_settings_that_name_no_destination_are_refused(setting: str, value: str, what: str) -> None:
