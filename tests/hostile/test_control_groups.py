@@ -4,11 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from bare_sandbox import needs_groups, needs_namespaces
 
 from cliffwatch_runner import process
 from cliffwatch_runner.sandbox import control_groups
-from cliffwatch_runner.sandbox.control_groups import make_group
+from cliffwatch_runner.sandbox.control_groups import ControlGroup, make_group
 
 MIB = 1 << 20
 
@@ -46,7 +47,7 @@ V1_READ_ONLY = """
 import sys
 from pathlib import Path
 from cliffwatch_runner import clock
-from cliffwatch_runner.sandbox.control_groups import make_group
+from cliffwatch_runner.sandbox.control_groups import ControlGroup, make_group
 clock.pause = lambda seconds: sys.exit("waited for a folder that was never made")
 assert make_group(1 << 26, 8, Path(sys.argv[1])) is None
 """
@@ -100,3 +101,17 @@ def test_a_session_that_may_write_to_no_group_makes_none(tmp_path: Path) -> None
     (proc / "mountinfo").write_text(MOUNTS.format(mount=tmp_path / "absent"))
 
     assert make_group(64 * MIB, 8, proc) is None
+
+
+@pytest.mark.parametrize(
+    ("refused", "killed", "passed"),
+    [(0, 0, None), (3, 0, "processes"), (0, 2, "memory"), (3, 2, "processes")],
+)
+def test_a_bomb_that_also_reaches_the_memory_limit_is_told_as_a_bomb(
+    tmp_path: Path, refused: int, killed: int, passed: str | None
+) -> None:
+    """What a refused fork had allocated stays charged to the group for a while."""
+    (tmp_path / "pids.events").write_text(f"max {refused}\n")
+    (tmp_path / "memory.events").write_text(f"low 0\nmax 7\noom 2\noom_kill {killed}\n")
+
+    assert ControlGroup(memory=tmp_path, pids=tmp_path).passed() == passed

@@ -44,10 +44,15 @@ class ControlGroup:
         return ["sh", "-c", _JOIN, "sh", *doors, "--", *command]
 
     def passed(self) -> Literal["memory", "processes"] | None:
-        """Returns the limit that the kernel had to enforce; None if it enforced none."""
-        if any(_count(self.memory / name, "oom_kill") for name in ("memory.events", "memory.oom_control")):
-            return "memory"
-        return "processes" if _count(self.pids / "pids.events", "max") else None
+        """Returns the limit that the kernel had to enforce; None if it enforced none.
+
+        The number of processes comes first: what a refused fork had allocated stays charged to the group
+        until the kernel frees it, so a bomb that is slow to die reaches the memory limit too.
+        """
+        if _count(self.pids / "pids.events", "max"):
+            return "processes"
+        events = ("memory.events", "memory.oom_control")
+        return "memory" if any(_count(self.memory / name, "oom_kill") for name in events) else None
 
     def memory_used(self) -> int:
         """Returns the group's memory use in bytes, including in-memory file systems and page cache."""

@@ -49,7 +49,7 @@ time_option = click.option(
     "seconds",
     metavar="20m",
     callback=seconds,
-    help="Time for boots and links, instead of --boots (walltime). The first 8 boots of each kernel show "
+    help="Time for boots and links, instead of --boots (walltime). The first boots of each kernel show "
     "whether more layouts, boots or readings are worth it, and what will be detectable.",
 )
 
