@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -62,7 +61,7 @@ def _numbers(error: ErrorDetails, field: FieldInfo | None) -> str:
     """Returns the numbers that a setting may be, such as `a whole number from 1 to 24`."""
     if field is None or len(error["loc"]) > 1:
         return "whole numbers above 0"
-    limits: dict[str, Any] = {
+    limits: dict[str, float] = {
         name: getattr(each, name)
         for each in field.metadata
         for name in ("ge", "gt", "le")
