@@ -6,8 +6,8 @@
  * 6.15, and only its own loads are those that it counts.
  *
  * A program that was accepted is loaded again, without a log, and the fastest of
- * these loads counts: in the others the kernel also found pages, or did what an
- * earlier program had left to do.
+ * these loads counts: in others the kernel also found pages. Before each the
+ * kernel has time to free what the load before left behind.
  *
  * libbpf loads through libc's syscall(), the one function replaced here. Its
  * probes of what the kernel can do ask for no statistics and are passed over.
@@ -25,6 +25,7 @@
 
 #define LOG_STATS 4
 #define MOST_LOADS 10
+#define REST_US 30000
 #define ENOUGH_NS 50000000 /* of a long load two are enough: it varies little */
 
 typedef long (*syscall_fn)(long, ...);
@@ -60,6 +61,7 @@ static unsigned long long time_loads(const union bpf_attr *given, long size)
 		attr.log_level = 0;
 		attr.log_size = 0;
 		attr.log_buf = 0;
+		usleep(REST_US);
 		took = now();
 		fd = real(SYS_bpf, BPF_PROG_LOAD, &attr, size < (long)sizeof(attr) ? size : (long)sizeof(attr));
 		took = now() - took;
