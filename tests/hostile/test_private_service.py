@@ -102,7 +102,7 @@ def test_a_trusted_proxy_is_an_address(tmp_path: Path, given: str) -> None:
         check=False,
     )
     assert ended.returncode == 2
-    assert "trusted_proxies" in ended.stderr
+    assert "CLIFFWATCH_TRUSTED_PROXIES" in ended.stderr
 
 
 def test_signing_out_ends_every_copy_of_the_cookie(running: Running) -> None:
