@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.comparing.geomean import means_of
-from cliffwatch.comparing.layouts import by_layout, count_layouts, in_boots
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
+from cliffwatch.comparing.placement.layouts import by_layout, count_layouts, in_boots
 from cliffwatch.comparing.rows import Row, Side, Traits, blank, join_columns, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.turns import Turns, turns_of, warnings_of_order

@@ -15,7 +15,7 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.environments.differences import assumed_traits, case_traits
 from cliffwatch.comparing.environments.varying import refuse_undeclared
 from cliffwatch.comparing.loops.overhead import compare_less
-from cliffwatch.comparing.matched import with_matched
+from cliffwatch.comparing.placement.matched import with_matched
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
 from cliffwatch.comparing.verdicts.former_names import under_present_names

@@ -1,0 +1,1 @@
+"""Where code lies: kernels in several layouts, and head matched to base's."""
