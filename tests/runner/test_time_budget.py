@@ -1,6 +1,8 @@
 """`--time`: the first boots of each kernel show what more of them are worth, and the rest fills the time."""
 
 import json
+import statistics
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,15 @@ from click.testing import Result
 from test_modes import run
 from test_rehearsal import rehearse
 
+from cliffwatch.formats.run_reading import read_run_record
+from cliffwatch.parsers.readings import Problem
 from cliffwatch_runner.plan.plan import PlannedBoot
 from cliffwatch_runner.run.modes import timed
 
 pytestmark = pytest.mark.usefixtures("stand_in")
+
+boot_seconds = timed._boot_seconds
+"""As it is: the runs below take other times for granted."""
 
 
 def boots_of(results: Path) -> list[dict[str, Any]]:
@@ -72,6 +79,28 @@ def test_the_rest_of_the_time_goes_to_what_the_first_boots_show_and_a_resumed_ru
     assert len(boots_of(results)) == len(boots)
     assert record(repository)["plan"] == first["plan"]
     assert record(repository)["notes"] == first["notes"]
+
+
+def test_what_a_boot_and_a_link_cost_is_what_they_took(repository: Path) -> None:
+    assert rehearse(repository, "--boots", "2").exit_code == 0
+    results, cache = repository.parent / "results", repository.parent / "cache"
+    known = read_run_record((results / "run.json").read_text())
+    assert not isinstance(known, Problem)
+    for planned in known.plan.boots:
+        boot = PlannedBoot(index=planned.index, block=planned.block, arm=planned.arm, cases=())
+        about = json.loads((results / "boots" / boot.folder / "boot.json").read_text())
+        lasted = datetime.fromisoformat(about["ended"]) - datetime.fromisoformat(about["began"])
+        assert boot_seconds(results, boot) == lasted.total_seconds() > 0
+    assert boot_seconds(results, PlannedBoot(index=99, block=9, arm="base", cases=())) is None
+
+    # A link is the last step of a build. Times that began with the build would be longer than it.
+    took = {
+        path.parent.name: json.loads(path.read_text())["seconds"]
+        for path in cache.glob("kernels/*/kernel.json")
+    }
+    build = took.pop(known.arms[0].facts.kernel or "")
+    assert len(took) == 6
+    assert 0 < statistics.median(took.values()) < build
 
 
 def test_one_layout_spends_the_time_on_boots(repository: Path) -> None:

@@ -17,7 +17,7 @@ def planned_seconds(plan: Plan, mode: Mode) -> float:
     return plan.guest_seconds() * _REAL_SECONDS[mode] + len(plan.boots) * _START_SECONDS[mode]
 
 
-def link_seconds(plan: Plan) -> float:
+def planned_link_seconds(plan: Plan) -> float:
     """Estimates the duration of the plan's links."""
     return _LINK_SECONDS * len(plan.layouts_of(plan.arms))
 

@@ -17,8 +17,8 @@ from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.samples import CONTROL, Arm, select_compared_arms
 from cliffwatch.stats.power.budget import MOST_LAYOUTS, Budget, Costs, Repetitions
-from cliffwatch_runner.build import kernel as kernels
-from cliffwatch_runner.plan.costs import link_seconds, planned_seconds
+from cliffwatch_runner.build.kernel import link_seconds
+from cliffwatch_runner.plan.costs import planned_link_seconds, planned_seconds
 from cliffwatch_runner.plan.plan import Plan, PlannedBoot, plan_in_time
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.run.built_run import BuiltRun
@@ -41,7 +41,7 @@ class FilledTime:
 def too_little_time(planned: PlannedRun) -> Failure | None:
     """Returns a failure if the first stage alone takes longer than the time of the plan."""
     plan, budget = planned.plan, planned.plan.budget
-    least = planned_seconds(plan, planned.mode) + link_seconds(plan)
+    least = planned_seconds(plan, planned.mode) + planned_link_seconds(plan)
     if budget is None or least <= budget.seconds:
         return None
     first = f"the first {count_noun(budget.blocks, 'boot')} of each kernel, with links, take"
@@ -105,7 +105,7 @@ def _boot_seconds(folder: Path, boot: PlannedBoot) -> float | None:
 
 def _link_seconds(run: BuiltRun) -> float:
     """Returns the average time of a link; 0 if every kernel has one layout."""
-    found = [kernels.link_seconds(kernel, run.tools.settings) for kernel in run.kernels.values()]
+    found = [link_seconds(kernel, run.tools.settings) for kernel in run.kernels.values()]
     known = [seconds for seconds in found if seconds is not None]
     return statistics.fmean(known) if known else 0.0
 
