@@ -13,13 +13,13 @@ import argparse
 import json
 import random
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent)]
 
+from cost_shift.command import run_cliffwatch  # noqa: E402
 from cost_shift.source import Files, patch_of, read_files  # noqa: E402
 
 FILES = (
@@ -116,21 +116,15 @@ def _measure(folder: Path, options: argparse.Namespace) -> "list[dict[str, objec
     words = ["run", "--tree", options.tree, "--base", "HEAD", "--head", "HEAD", "--bench-from", "base", *mode]
     words += ["--patch", folder / "head.patch", "--suite", SUITES, *_cases(), "--out", results]
     words += ["--cache", options.cache] if options.cache else []
-    if _run(*words) is None:
+    if run_cliffwatch(*words) is None:
         return None
-    report = _run("compare", results, "--format", "json", "--all-metrics")
+    report = run_cliffwatch("compare", results, "--format", "json", "--all-metrics")
     return None if report is None else json.loads(report)["comparisons"]
 
 
 def _cases() -> Iterator[str]:
     for case in CASES:
         yield from ("--case", case)
-
-
-def _run(*words: object) -> str | None:
-    program = Path(sys.executable).parent / "cliffwatch"
-    ended = subprocess.run([program, *map(str, words)], check=False, stdout=subprocess.PIPE, text=True)
-    return ended.stdout if ended.returncode in (0, 1) else None
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ def repeat_of(record: "RunRecord", base: str, head: str) -> str:
 
     Without `--tree`, which defaults to the current folder, if the tree is a folder.
     """
-    boots = Counter(boot.arm for boot in record.plan.boots)
+    boots, seconds = Counter(boot.arm for boot in record.plan.boots), record.plan.seconds
     return repeat_command(
         tree=without_credentials(record.tree) if "://" in record.tree else "",
         base=base[:12],
@@ -151,7 +151,8 @@ def repeat_of(record: "RunRecord", base: str, head: str) -> str:
         suite=",".join(record.suites),
         profile=record.profile or "",
         mode=record.mode,
-        boots=str(max(boots.values(), default=1)),
+        boots=str(max(boots.values(), default=1)) if seconds is None else "",
+        time="" if seconds is None else f"{seconds:.0f}s",
     )
 
 

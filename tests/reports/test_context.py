@@ -2,7 +2,7 @@
 
 from made_documents import made_record
 
-from cliffwatch.formats.run_record import ArmFacts, ArmRecord
+from cliffwatch.formats.run_record import ArmFacts, ArmRecord, PlanRecord
 from cliffwatch.reports.context import context_of_record
 
 OURS, DEBIANS = "a" * 64, "d" * 64
@@ -31,3 +31,16 @@ def test_arms_of_one_configuration_say_nothing_of_it() -> None:
     arms = (arm("base", OURS, "CONFIG_HZ_1000 is n, not y"), arm("head", OURS))
 
     assert context_of_record(made_record(arms=arms), None).notes == ()
+
+
+def test_a_run_of_a_time_is_repeated_by_its_time_and_not_by_the_boots_that_fitted() -> None:
+    arms = tuple(
+        ArmRecord(name=name, label=name, facts=ArmFacts(commit=digit * 40))
+        for name, digit in (("base", "1"), ("head", "2"))
+    )
+    plan = PlanRecord(seed=1, seconds=1200, cases=(), boots=())
+
+    assert "--boots 1" in context_of_record(made_record(arms=arms), None).repeat
+    repeat = context_of_record(made_record(arms=arms, plan=plan), None).repeat
+    assert "--time 1200s" in repeat
+    assert "--boots" not in repeat

@@ -11,7 +11,6 @@ are right.
 
 import argparse
 import json
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -20,6 +19,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
 from cliffwatch.formats.reading import decode  # noqa: E402
+from cost_shift.command import run_cliffwatch  # noqa: E402
 from cost_shift.edits import Edit  # noqa: E402
 from cost_shift.judging import Outcome, Truth, judge  # noqa: E402
 from cost_shift.refactorings import PATHS as REFACTORED  # noqa: E402
@@ -80,7 +80,7 @@ def _measure(edit: Edit, options: argparse.Namespace) -> None:
     words = ["--base", "HEAD", "--head", "HEAD", "--patch", folder / "head.patch", "--suite", options.suite]
     words += ["--case", edit.case, "--boots", 1, "--bench-from", "base", "--out", folder / "results"]
     words += ["--cache", options.cache] if options.cache else []
-    report = _run("run", "--tree", options.tree, *words)
+    report = run_cliffwatch("run", "--tree", options.tree, *words)
     if report is None:
         print(f"{edit.name}: not measured", file=sys.stderr, flush=True)
         return
@@ -93,7 +93,7 @@ def _outcomes(out: Path) -> Iterable[Outcome]:
     ):
         if not (truth.parent / "report.txt").exists():
             continue
-        report = _run("compare", truth.parent / "results", "--format", "json")
+        report = run_cliffwatch("compare", truth.parent / "results", "--format", "json")
         if report is not None:
             yield judge(decode(truth.read_bytes(), Truth), report)
 
@@ -112,12 +112,6 @@ def _lines(outcomes: Sequence[Outcome]) -> Iterable[str]:
         right = sum(each.right for each in asked)
         precise = sum(each.expected == expected for each in said)
         yield f"{right} of {len(asked)} {words}; {precise} of {len(said)} told so were"
-
-
-def _run(*words: object) -> str | None:
-    program = Path(sys.executable).parent / "cliffwatch"
-    ended = subprocess.run([program, *map(str, words)], check=False, stdout=subprocess.PIPE, text=True)
-    return ended.stdout if ended.returncode in (0, 1) else None
 
 
 if __name__ == "__main__":

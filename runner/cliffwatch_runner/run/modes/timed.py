@@ -25,6 +25,8 @@ from cliffwatch_runner.run.built_run import BuiltRun
 
 _AT_ONCE = 0.75
 """Share of the rest that is planned at once. What then fits is known from how long these boots took."""
+_LEAST = 0.001
+"""Smallest change that is said to be seen, a fraction."""
 _FEW = 3
 """Layouts that are planned at once anyway."""
 
@@ -179,9 +181,14 @@ def _rest_words(plan: Plan, rest: Repetitions, left: float) -> str:
 def _seen_words(seen: Mapping[RowKey, float]) -> str:
     worst = max(seen, key=lambda row: seen[row])
     if len(seen) == 1:
-        return f"a change of {seen[worst]:.1%} will be seen"
-    typical = statistics.median(seen.values())
-    return f"changes of {typical:.1%} will be seen in the median row, of {seen[worst]:.1%} in {worst.case}"
+        return f"a change of {_share(seen[worst])} will be seen"
+    typical = _share(statistics.median(seen.values()))
+    return f"changes of {typical} will be seen in the median row, of {_share(seen[worst])} in {worst.case}"
+
+
+def _share(change: float) -> str:
+    """The change in per cent. Boots that do not differ at all show no smaller one than a tenth."""
+    return f"{change:.1%}" if change >= _LEAST else f"less than {_LEAST:.1%}"
 
 
 def _too_little(known: Budget, left: float) -> str:
