@@ -20,7 +20,7 @@ MOST_LAYOUTS = 100
 _NOTHING = 1e6
 """Above the log of any shift."""
 _MOST_BOOTS = 4
-"""Boots of a layout. More are never worth it: a link costs less than some boots."""
+"""Most boots of a layout. A new layout costs less than a fifth boot and adds more."""
 
 
 class Variances(NamedTuple):
@@ -70,7 +70,10 @@ class Repetitions(NamedTuple):
 FIRST_STAGES = (Repetitions(5, 2, 0), Repetitions(4, 2, 0), Repetitions(3, 2, 0), Repetitions(2, 2, 0))
 """What a first stage may be: two boots of a layout tell its variance from that of boots."""
 _FIRST_SHARE, _SHARE_OF_ONE = 0.5, 0.75
-"""Share of the time that the first stage may take, and with one row: a prediction of one needs more boots."""
+"""Largest share of the time for the first stage, with several rows and with one.
+
+The median of several rows is predicted from fewer boots than a single row.
+"""
 
 
 def first_stage(seconds: float, costs: Costs, duration: int, rows: int) -> Repetitions:

@@ -200,6 +200,6 @@ def _too_little(known: Budget, left: float) -> str:
     )
     missing = least * known.costs.of_layout(1, known.done.duration) - left
     return (
-        "no change can be seen, however large; that takes at least"
+        "no change can be seen, however large: give it at least"
         f" {format_duration(60 * math.ceil(missing / 60))} more"
     )
