@@ -110,7 +110,7 @@ class PlanRecord(Part, frozen=True, kw_only=True):
     notable: Share | None = None
     stages: StagesRecord | None = None
     layouts: Count = 1
-    seconds: Annotated[float, Meta(gt=0)] | None = None
+    seconds: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     cases: Annotated[tuple[PlannedCaseRecord, ...], Meta(max_length=LARGEST_PLAN)]
     boots: Annotated[tuple[PlannedBootRecord, ...], Meta(max_length=MOST_BOOTS)]
 

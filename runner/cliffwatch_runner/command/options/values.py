@@ -30,7 +30,7 @@ def counts(_: click.Context, __: click.Parameter, value: str | None) -> Path | L
     return Path(value)
 
 
-_TIME = re.compile(r"(\d{1,6})([smh])")
+_TIME = re.compile(r"([0-9]{1,5})([smh])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
