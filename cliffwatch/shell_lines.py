@@ -7,9 +7,10 @@ WIDTH = 72
 """Columns of a line, of a mail and of a commit message."""
 
 
-def repeat_command(**options: str) -> str:
-    """Returns the `cliffwatch run` command with these options, by name. Empty ones are left out."""
-    words = [word for name, value in options.items() if value for word in (f"--{name}", value)]
+def repeat_command(**options: str | bool) -> str:
+    """Returns the `cliffwatch run` command with these options, by name. Empty and false ones are left out."""
+    given = [(f"--{name}", value) for name, value in options.items() if value]
+    words = [word for name, value in given for word in ((name,) if value is True else (name, str(value)))]
     return shlex.join(["cliffwatch", "run", *words])
 
 

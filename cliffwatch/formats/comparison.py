@@ -105,8 +105,8 @@ class ComparisonSummary(Part, frozen=True, kw_only=True):
     """A comparison without its rows.
 
     `alpha` is the family-wise error rate; null in older documents. `chosen` are sentences that say how
-    commits and suites were resolved from the request. `functions` explain changed rows, if instructions were
-    counted per function.
+    commits and suites were resolved from the request, `notes` other sentences on the run. `functions` explain
+    changed rows, if instructions were counted per function.
     """
 
     format: Literal["cliffwatch-comparison"]
@@ -124,6 +124,7 @@ class ComparisonSummary(Part, frozen=True, kw_only=True):
     sweeps: tuple[Sweep, ...]
     left_out: tuple[OutcomeRecord, ...]
     chosen: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     functions: tuple[CaseFunctionsRecord, ...] = ()
 
     @property
@@ -172,6 +173,7 @@ class TargetRecord(Part, frozen=True, kw_only=True):
     sweeps: tuple[Sweep, ...]
     left_out: tuple[OutcomeRecord, ...]
     chosen: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     functions: tuple[CaseFunctionsRecord, ...] = ()
 
 

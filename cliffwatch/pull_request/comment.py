@@ -21,7 +21,7 @@ from cliffwatch.pull_request.state import (
     Superseded,
     Waiting,
 )
-from cliffwatch.pull_request.table import describe_left_out, news_table, placement_lines, table_legend
+from cliffwatch.pull_request.table import describe_left_out, news_table, remark_lines, table_legend
 from cliffwatch.pull_request.verdict import (
     PENDING,
     SHORT,
@@ -106,7 +106,7 @@ def regression_comment(state: PullRequestState) -> str | None:
         "",
         one_line(table_legend(rows)),
         "",
-        *placement_lines(rows),
+        *remark_lines(rows),
         one_line(
             "It was measured again on boots that had no part in finding it. The comment that is edited in"
             " place has everything else."
@@ -167,7 +167,7 @@ def _body(state: PullRequestState, news: News) -> str:
         lines += _by_unit(news)
     if table is not None:
         lines += [*table.lines, "", one_line(table_legend(rows)), ""]
-    lines += placement_lines(rows)
+    lines += remark_lines(rows)
     lines += changed_curves(news)
     beside = folds.compare_with_earlier(state, news)
     if beside is not None:

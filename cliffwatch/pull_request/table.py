@@ -12,7 +12,7 @@ from cliffwatch.pull_request.news import News
 from cliffwatch.pull_request.sweep_rows import Line, lines_of
 from cliffwatch.reports import figures
 from cliffwatch.reports.legend import placement
-from cliffwatch.reports.markdown import code, one_line, word
+from cliffwatch.reports.markdown import code, escape_markdown, one_line, word
 from cliffwatch.reports.several.across import Across
 
 _LEGEND = (
@@ -24,8 +24,8 @@ _Kind = tuple[str, str, str, str]
 """Suite, benchmark, metric and unit."""
 
 
-_PLACED = 10
-"""Most lines on placement."""
+_REMARKS = 10
+"""Most lines of remarks on rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,16 +64,19 @@ def table_legend(rows: Sequence[Across]) -> str:
     return f"{_LEGEND} ≠ changed: nobody said which way is better." if changed else _LEGEND
 
 
-def placement_lines(rows: Sequence[Across]) -> list[str]:
-    """Says of the rows that were measured in matched layouts whether they are only placement."""
-    placed = [
-        one_line(f"{code(f'{cell.suite}/{cell.case}', 200)}: {placement(cell)}", first="- ")
-        for row in rows
-        for cell in row.cells
-        if cell is not None and cell.matched is not None
+def remark_lines(rows: Sequence[Across]) -> list[str]:
+    """Says of rows what their table cannot: how noisy they are, and whether they are only placement."""
+    remarks: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for cell in filter(None, row.cells):
+            for remark in (*cell.notes, *filter(None, [placement(cell)])):
+                remarks.setdefault(remark, {})[f"{cell.suite}/{cell.case}"] = None
+    lines = [
+        one_line(f"{figures.shorten_names(list(cases), code)}: {escape_markdown(remark)}", first="- ")
+        for remark, cases in remarks.items()
     ]
-    more = [f"- and {count_noun(len(placed) - _PLACED, 'more row')}"] if len(placed) > _PLACED else []
-    return [*placed[:_PLACED], *more, ""] if placed else []
+    more = [f"- and {count_noun(len(lines) - _REMARKS, 'more remark')}"] if len(lines) > _REMARKS else []
+    return [*lines[:_REMARKS], *more, ""] if lines else []
 
 
 def _body(news: News, rows: Sequence[Across]) -> Iterator[tuple[_Kind, Line, tuple[str, ...]]]:

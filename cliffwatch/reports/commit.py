@@ -25,6 +25,8 @@ _LEAST_ROWS = 6
 
 _NAME = 38
 _FUNCTIONS = 3
+_NOTES = 3
+"""Most notes on rows."""
 
 
 def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
@@ -44,7 +46,12 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     if unjudged:
         above += _wrap_lines(f"For {count_noun(len(unjudged), 'change')} nobody said which way is better.")
     placed = [line for text in placement_sentences(changed) for line in _wrap_lines(text)]
-    below = ["", *_functions(compared, context), *_curves(compared), *placed, *measured]
+    noted = [
+        line
+        for cases, note in figures.shared_notes(changed)[:_NOTES]
+        for line in _wrap_lines(f"{figures.shorten_names(cases)}: {note}.")
+    ]
+    below = ["", *_functions(compared, context), *_curves(compared), *placed, *noted, *measured]
     if context.repeat:
         below += ["", *(cut(f"  {line}") for line in break_commands(context.repeat).splitlines())]
     means = [cut(_mean(compared))] if compared.means else []

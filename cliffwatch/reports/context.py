@@ -13,8 +13,9 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.samples import AUXILIARY_ARMS, Arm, CaseKey, Mode, is_rehearsal
+from cliffwatch.samples import AUXILIARY_ARMS, MATCHED, Arm, CaseKey, Mode, is_rehearsal
 from cliffwatch.shell_lines import repeat_command
+from cliffwatch.stats.stages import CAREFUL
 from cliffwatch.trees.addresses import without_credentials
 
 if TYPE_CHECKING:  # the types of documents are for runs alone
@@ -138,21 +139,29 @@ def _repeat(record: "RunRecord") -> str:
     return repeat_of(record, commits[0], commits[1]) if len(arms) == 2 and len(set(commits)) == 2 else ""
 
 
-def repeat_of(record: "RunRecord", base: str, head: str) -> str:
-    """Returns the command that measures two commits as a run measured its own.
+def repeat_of(record: "RunRecord", base: str, head: str, *, suite: str = "", seed: str = "") -> str:
+    """Returns the command that measures two commits as a run measured its own; of `suite` alone if given.
 
-    Without `--tree`, which defaults to the current folder, if the tree is a folder.
+    Without `--tree`, which defaults to the current folder, if the tree is a folder. A seed keeps the order
+    of boots.
     """
-    boots, seconds = Counter(boot.arm for boot in record.plan.boots), record.plan.seconds
+    plan, walltime = record.plan, record.mode == "walltime"
+    boots = Counter(boot.arm for boot in plan.boots)
+    number = str(max(boots.values(), default=1))
+    confirmed = "careful" if record.stages == CAREFUL else "staged"
     return repeat_command(
         tree=without_credentials(record.tree) if "://" in record.tree else "",
         base=base[:12],
         head=head[:12],
-        suite=",".join(record.suites),
+        suite=suite or ",".join(record.suites),
         profile=record.profile or "",
         mode=record.mode,
-        boots=str(max(boots.values(), default=1)) if seconds is None else "",
-        time="" if seconds is None else f"{seconds:.0f}s",
+        accel="tcg" if is_rehearsal(record.platform) else "",
+        boots="" if plan.seconds is not None else confirmed if MATCHED in boots else number,
+        time="" if plan.seconds is None else f"{plan.seconds:.0f}s",
+        layouts=str(plan.layouts) if walltime else "",
+        matched=MATCHED in boots,
+        seed=seed,
     )
 
 

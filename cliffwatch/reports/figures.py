@@ -157,6 +157,15 @@ def shared_reasons(rows: Sequence[ComparisonRow]) -> list[tuple[list[str], Compa
     return list(alike.values())
 
 
+def shared_notes(rows: Sequence[ComparisonRow]) -> list[tuple[list[str], str]]:
+    """Groups the cases by note: their names and the note."""
+    alike: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for note in row.notes:
+            alike.setdefault(note, {})[str(row.case)] = None
+    return [(list(cases), note) for note, cases in alike.items()]
+
+
 def shorten_names(cases: Sequence[str], marked: Callable[[str], str] = str) -> str:
     """Joins the first four names, each formatted by `marked`, and counts the others."""
     more = len(cases) - _MOST_NAMED

@@ -80,6 +80,7 @@ def _part(compared: ComparisonSet, context: ReportContext) -> dict[str, object]:
         "compared": compared,
         "suites": [(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.suite)],
         "shared": [f"{', '.join(cases)}: {figures.explain_inconclusive(row)}" for cases, row in shared],
+        "notes": [f"{figures.shorten_names(cases)}: {note}" for cases, note in figures.shared_notes(rows)],
         "below": {(row.verdict, row.reason) for _, row in shared},
         "sweep_lines": list(sweep_lines(compared.sweeps)),
         "sentence": answer.heading,

@@ -57,6 +57,7 @@ def _document(
         notable=first.notable,
         alpha=first.alpha,
         chosen=context.chosen,
+        notes=context.notes,
         warnings=tuple(WarningRecord(arm=arm, text=text) for arm, each in named for text in each.warnings),
         failures=tuple(
             ArmFailureRecord(arm=each.arm, message=each.message, evidence=each.evidence)

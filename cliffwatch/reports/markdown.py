@@ -64,6 +64,10 @@ def markdown_report(compared: ComparisonSet, context: ReportContext) -> str:
         f"- {figures.shorten_names(cases, code)}: {escape_markdown(figures.explain_inconclusive(row))}"
         for cases, row in figures.shared_reasons(listed)
     ]
+    lines += [
+        f"- {figures.shorten_names(cases, code)}: {escape_markdown(note)}"
+        for cases, note in figures.shared_notes(listed)
+    ]
     lines += [f"- {code(line.name)}: {escape_markdown(line.words)}" for line in sweep_lines(compared.sweeps)]
     lines += ["", *_functions(compared, context), *_profiles(compared, context), *_footer(compared, context)]
     return inert(_fold_rows("\n".join(lines), compared.table_rows()))

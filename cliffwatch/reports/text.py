@@ -179,11 +179,7 @@ def _without_value(rows: Sequence[ComparisonRow], listed: Sequence[ComparisonRow
 def _explanations(rows: Sequence[ComparisonRow]) -> list[str]:
     shared = sorted(figures.shared_reasons(rows), key=lambda each: not is_likely(each[1]))
     told = [(cases, f"{row.verdict}: {row.reason}") for cases, row in shared if row.reason]
-    notes: dict[str, dict[str, None]] = {}
-    for row in rows:
-        for note in row.notes:
-            notes.setdefault(note, {})[str(row.case)] = None
-    told += [(list(cases), note) for note, cases in notes.items()]
+    told += figures.shared_notes(rows)
     lines = [f"  {plain(f'{figures.shorten_names(cases)}: {text}')}" for cases, text in told]
     return ["", *lines] if lines else []
 

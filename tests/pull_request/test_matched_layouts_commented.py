@@ -25,10 +25,17 @@ def test_so_has_the_notification() -> None:
 
 
 def test_ten_lines_are_enough() -> None:
-    rows = [row(f"case-{number}", 0.05, "regression", matched=PLACED) for number in range(12)]
+    rows = [row(f"case-{number}", 0.05 + number / 1000, "regression", matched=PLACED) for number in range(12)]
     text = sticky_comment(state(measured(*rows)))
     assert text.partition("<summary>")[0].count("placement alone") == 10
-    assert "- and 2 more rows" in text
+    assert "- and 2 more remarks" in text
+
+
+def test_a_note_that_rows_share_is_one_line_below_the_table() -> None:
+    note = "spread 3.1% between layouts, 0.2% between boots of one layout"
+    rows = [row(name, 0.05, "regression", notes=(note,)) for name in ("seq-get", "int-get")]
+    for text in (sticky_comment(state(measured(*rows))), regression_comment(state(measured(*rows))) or ""):
+        assert f"- `local-storage/seq-get`, `local-storage/int-get`: {note}\n" in text
 
 
 def test_without_matched_layouts_nothing_is_said_of_placement() -> None:

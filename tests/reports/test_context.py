@@ -1,9 +1,13 @@
 """What a report says of a run besides its numbers."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from made_documents import made_record
 
-from cliffwatch.formats.run_record import ArmFacts, ArmRecord, PlanRecord
+from cliffwatch.formats.run_record import ArmFacts, ArmRecord, PlannedBootRecord, PlanRecord, stages_record
 from cliffwatch.reports.context import context_of_record
+from cliffwatch.stats.stages import CAREFUL
 
 OURS, DEBIANS = "a" * 64, "d" * 64
 
@@ -44,3 +48,23 @@ def test_a_run_of_a_time_is_repeated_by_its_time_and_not_by_the_boots_that_fitte
     repeat = context_of_record(made_record(arms=arms, plan=plan), None).repeat
     assert "--time 1200s" in repeat
     assert "--boots" not in repeat
+
+
+def test_a_rehearsal_is_repeated_as_one_in_its_layouts_and_with_its_matched_boots() -> None:
+    arms = tuple(
+        ArmRecord(name=name, label=name, facts=ArmFacts(commit=digit * 40))
+        for name, digit in (("base", "1"), ("head", "2"))
+    )
+    boots = tuple(
+        PlannedBootRecord(index=number, block=number, arm=name)
+        for number, name in enumerate(("base", "head", "matched"))
+    )
+    plan = PlanRecord(seed=1, layouts=1, cases=(), boots=boots[:2])
+    matched = PlanRecord(seed=1, layouts=4, cases=(), boots=boots, stages=stages_record(CAREFUL))
+    where: Mapping[str, Any] = {"arms": arms, "mode": "walltime", "platform": "rehearsal-amd-rome"}
+
+    repeat = context_of_record(made_record(**where, plan=plan), None).repeat
+    assert "--mode walltime --accel tcg --boots 1 --layouts 1" in repeat
+    repeat = context_of_record(made_record(**where, plan=matched), None).repeat
+    assert "--boots careful --layouts 4 --matched" in repeat
+    assert "--accel" not in context_of_record(made_record(arms=arms), None).repeat

@@ -171,11 +171,7 @@ def _remarks(rows: Sequence[ComparisonRow], compared: ComparisonSet, context: Re
     yield from _functions(compared, context)
     if reach := figures.reach_words(rows):
         yield f"{reach[0].upper()}{reach[1:]}."
-    for cases, row in figures.shared_reasons(rows):
-        yield f"  {figures.shorten_names(cases)}: {figures.explain_inconclusive(row)}"
-    for row in rows:
-        if terms := describe_threshold(row, compared.notable):
-            yield f"  {named[row.case, row.metric]}: {terms}"
+    yield from _of_rows(rows, compared)
     for line in sweep_lines(compared.sweeps):
         yield f"  {line.name}: {line.words}"
     yield ""
@@ -185,6 +181,18 @@ def _remarks(rows: Sequence[ComparisonRow], compared: ComparisonSet, context: Re
         yield f"{limitation(compared.mode, compared.platform)}."
     yield from legend(rows, compared.means)
     yield from context.notes
+
+
+def _of_rows(rows: Sequence[ComparisonRow], compared: ComparisonSet) -> Iterator[str]:
+    """Yields why rows are undecided, their notes, and thresholds other than the usual one."""
+    for cases, row in figures.shared_reasons(rows):
+        yield f"  {figures.shorten_names(cases)}: {figures.explain_inconclusive(row)}"
+    for cases, note in figures.shared_notes(rows):
+        yield f"  {figures.shorten_names(cases)}: {note}"
+    named = figures.name_rows(rows)
+    for row in rows:
+        if terms := describe_threshold(row, compared.notable):
+            yield f"  {named[row.case, row.metric]}: {terms}"
 
 
 def _functions(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:

@@ -40,16 +40,19 @@ def benchstat_of_arms(compared: Sequence[ComparisonSet], context: ReportContext)
             means = [_mean(each, metric, unit) for each in compared]
             lines += [*_table(metric, unit, names, chosen, means), ""]
         lines.pop()
-    lines += ["", *_undecided(compared), *legend([row for each in compared for row in each.primary_rows()])]
+    lines += ["", *_remarks(compared), *legend([row for each in compared for row in each.primary_rows()])]
+    lines += context.notes
     return visible("\n".join(line.rstrip() for line in map(plain, lines)) + "\n")
 
 
-def _undecided(compared: Sequence[ComparisonSet]) -> Iterator[str]:
-    """Says why rows have a sign instead of a change."""
+def _remarks(compared: Sequence[ComparisonSet]) -> Iterator[str]:
+    """Says why rows have a sign instead of a change, and what else is known of rows."""
     for each in compared:
         arm = f"{each.head.name}: " if len(compared) > 1 else ""
         for cases, row in figures.shared_reasons(each.primary_rows()):
             yield f"{arm}{figures.shorten_names(cases)}: {figures.explain_inconclusive(row)}"
+        for cases, note in figures.shared_notes(each.primary_rows()):
+            yield f"{arm}{figures.shorten_names(cases)}: {note}"
 
 
 def _table(

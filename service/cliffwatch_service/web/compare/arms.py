@@ -69,6 +69,7 @@ def show_arms(
         parts=[(each, answer_set(each).result) for each in compared],
         suites=[(suite, list(group)) for suite, group in groupby(rows, key=lambda row: row.case.suite)],
         chosen=context.chosen,
+        notes=context.notes,
         failures=context.failures,
         forms=FORMS,
         value=figures.value,

@@ -12,10 +12,10 @@ from cliffwatch.formats.code.differences import ArmCode
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import series_digest
+from cliffwatch.reports.context import repeat_of
 from cliffwatch.reports.legend import placement
 from cliffwatch.reports.several.across import Across, Target
-from cliffwatch.samples import SERVICE_PROFILE, CaseKey
-from cliffwatch.shell_lines import repeat_command
+from cliffwatch.samples import CaseKey
 from cliffwatch_service.compare.pairing import Answer
 from cliffwatch_service.ingest.kernel_code import CodeOfCase, code_of_case, image_of
 from cliffwatch_service.ingest.raw_outputs.storing import Transaction
@@ -118,7 +118,9 @@ def detail_of(
         low=low,
         high=high,
         raw=_raw(connection, answer, case),
-        command=_command(record, row.suite, answer, head),
+        command=repeat_of(
+            record, answer.target.base.commit, head.commit, suite=row.suite, seed=str(record.plan.seed)
+        ),
         again=build_repeat(record, answer.target.base.commit, head.commit, row.suite),
         runs=answer.runs,
         counted_sides=counted_sides(connection, digest, answer),
@@ -178,18 +180,3 @@ def _record(connection: Connection[Any], name: str) -> RunRecord:
     run = runs.run_row(connection, name)
     assert run is not None
     return stored_record(run)
-
-
-def _command(record: RunRecord, suite: str, answer: Answer, head: RevisionRow) -> str:
-    """Returns the command that repeats the measurement elsewhere. The seed keeps the order of boots."""
-    boots_an_arm = max(side.boots for side in answer.summary.arms)
-    return repeat_command(
-        tree=record.tree or "DIR",
-        base=answer.target.base.commit,
-        head=head.commit,
-        suite=suite,
-        profile=record.profile or SERVICE_PROFILE,
-        mode=answer.target.mode,
-        boots=str(max(1, boots_an_arm)),
-        seed=str(record.plan.seed),
-    )

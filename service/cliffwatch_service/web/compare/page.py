@@ -234,6 +234,8 @@ class _PageContext(TypedDict):
     chosen: Sequence[str]
     left_out: Sequence[object]
     means: Sequence[object]
+    notes: Sequence[tuple[int, str]]
+    """On the run of a target; its index and the note."""
     causes: Sequence[object]
     code: Sequence[object]
     tree: str
@@ -267,6 +269,7 @@ def _build_context(connection: Connection[Any], ready: Ready, filters: Filters) 
         "chosen": list(dict.fromkeys(text for each in ready.answers for text in each.summary.chosen)),
         "left_out": list(list_unmeasured(ready.answers)),
         "means": [(index, mean) for index, each in enumerate(ready.answers) for mean in each.summary.means],
+        "notes": [(index, note) for index, each in enumerate(ready.answers) for note in each.summary.notes],
         "causes": [
             (index, *blocks_of_document(each.summary.functions, most=_MOST_CAUSES, each=_MOST_FUNCTIONS))
             for index, each in enumerate(ready.answers)
