@@ -84,8 +84,9 @@ def _edit(files: Files, draw: random.Random) -> tuple[str, Files]:
         return "objects of kernel/bpf in another order", {OBJECTS: _in_another_order(files[OBJECTS], draw)}
     path, steps = draw.choice(FILES), draw.randrange(1, 400)
     text = files[path]
-    # Behind the last include: every function of the file moves.
-    place = max(found.end() for found in re.finditer(r"^#include [^\n]*\n", text, re.MULTILINE))
+    # Behind the includes on top, not those within a table: every function of the file moves.
+    top = text[: text.index("{\n")]
+    place = max(found.end() for found in re.finditer(r"^#include [^\n]*\n", top, re.MULTILINE))
     body = "".join(f"\t*at += {draw.randrange(1, 1 << 20)};\n" for _ in range(steps))
     head = "static noinline __used void not_called(volatile int *at)"
     return (
