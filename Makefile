@@ -191,6 +191,11 @@ rehearsal: setup ## walltime on an emulated processor: local-storage with a slow
 	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
 	$(BIN)/cliffwatch run --tree "$(or $(KERNEL_TREE),$(lastword $(sort $(wildcard /usr/src/linux-source-*.tar.*))))" --base HEAD --head HEAD --patch examples/uninline-local-storage-lookup.patch --suite local-storage --mode walltime --accel tcg --out cliffwatch-results/rehearsal $(REHEARSAL_ARGS)
 
+.PHONY: killed-rehearsal
+killed-rehearsal: setup ## a rehearsal killed at ten random moments, drawn by SEED: nothing measured is lost, the host's settings are put back (a quarter of an hour, root)
+	@tools/install-packages.sh python kernel guest source
+	$(BIN)/python tools/kill_rehearsal.py "$$(find /usr/src -maxdepth 1 -name 'linux-source-6.12*.tar.*' | sort -V | tail -n 1)" --seed "$(or $(SEED),1)" --out "cliffwatch-results/killed-rehearsal-$(or $(SEED),1)"
+
 .PHONY: function-counts
 function-counts: setup ## what counting by function costs and changes, on one kernel against itself (about half an hour; KERNEL_TREE=DIR for another tree)
 	@tools/install-packages.sh python kernel guest $(if $(KERNEL_TREE),,source)
