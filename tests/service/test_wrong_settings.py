@@ -23,6 +23,7 @@ def refused() -> str:
         ("SESSION_HOURS", "0", "it must be a whole number from 1 to 2160 (it is '0')"),
         ("SESSION_HOURS", "3000", "it must be a whole number from 1 to 2160 (it is '3000')"),
         ("KEEP_RAW_DAYS", "0", "it must be a whole number of at least 1 (it is '0')"),
+        ("DATA_DIR", "", "it must be a path (it is '')"),
         ("STATEMENT_SECONDS", "x", "it must be a number above 0 and at most 600 (it is 'x')"),
         ("STATEMENT_SECONDS", "601", "it must be a number above 0 and at most 600 (it is '601')"),
         ("STATEMENT_SECONDS", "0", "it must be a number above 0 and at most 600 (it is '0')"),
@@ -55,6 +56,14 @@ def test_a_wrong_variable_is_named_with_what_it_may_be(
     [
         ("runs_per_day = 1.5", "runs_per_day in {}: it must be a whole number of at least 1 (it is 1.5)"),
         ("public_reading = 'x'", "public_reading in {}: it must be true or false (it is 'x')"),
+        (
+            "keep_raw_days = true",
+            "keep_raw_days in {}: it must be a whole number of at least 1 (it is 'true')",
+        ),
+        (
+            "statement_seconds = false",
+            "statement_seconds in {}: it must be a number above 0 and at most 600 (it is 'false')",
+        ),
         ("data_dir = 3", "data_dir in {}: it must be a path (it is 3)"),
         ("trees = [1]", "trees in {}: it must be text (it is 1)"),
         (

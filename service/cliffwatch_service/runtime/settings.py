@@ -196,6 +196,21 @@ class Settings(BaseSettings):
     github_secrets: Path | None = None
     """Folder of the App's key and webhook secrets; None is `github` in the data directory."""
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_no_truth(cls, given: Any, info: ValidationInfo) -> Any:
+        """Leaves `true` to fail as a number; pydantic would take it as 1."""
+        assert info.field_name is not None
+        number = cls.model_fields[info.field_name].annotation in (int, float, int | None)
+        return str(given).lower() if number and isinstance(given, bool) else given
+
+    @field_validator("data_dir", "github_secrets", mode="before")
+    @classmethod
+    def _is_not_empty(cls, given: Any) -> Any:
+        if given == "":
+            raise ValueError("it must be a path")
+        return given
+
     @field_validator("trusted_proxies", mode="before")
     @classmethod
     def _networks(cls, given: Any) -> Any:
