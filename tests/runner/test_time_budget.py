@@ -11,9 +11,13 @@ from click.testing import Result
 from test_modes import run
 from test_rehearsal import rehearse
 
+from cliffwatch.failure import Failure
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.parsers.readings import Problem
+from cliffwatch_runner import clock
 from cliffwatch_runner.plan.plan import PlannedBoot
+from cliffwatch_runner.run.built_run import BuiltRun
+from cliffwatch_runner.run.layouts import link_layouts
 from cliffwatch_runner.run.modes import timed
 
 pytestmark = pytest.mark.usefixtures("stand_in")
@@ -102,6 +106,30 @@ def test_what_a_boot_and_a_link_cost_is_what_they_took(repository: Path) -> None
     build = took.pop(known.arms[0].facts.kernel or "")
     assert len(took) == 6
     assert 0 < statistics.median(took.values()) < build
+
+
+def test_links_that_take_longer_than_the_first_ones_leave_time_for_fewer_boots(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those after the first stage may have to check out and build their trees again."""
+    stages, passed = 0, 0.0
+
+    def slow(longer: BuiltRun) -> BuiltRun | Failure:
+        nonlocal stages, passed
+        stages, passed = stages + 1, passed + 600.0
+        return link_layouts(longer)
+
+    monotonic = clock.monotonic
+    monkeypatch.setattr(clock, "monotonic", lambda: monotonic() + passed)
+    monkeypatch.setattr("cliffwatch_runner.run.run.link_layouts", slow)
+    ended = timed_run(repository, "--time", "45m")
+    assert ended.exit_code == 0, ended.output
+    boots = boots_of(repository.parent / "results")
+    planned = record(repository)["plan"]["boots"]
+    first_boots = {boot["index"] for boot in planned if boot["duration"] is None}
+    first = {boot["layout"] for boot in boots if boot["index"] in first_boots}
+    assert stages >= 1
+    assert 40 * len(boots) + 25 * len(first) + 600 * stages <= 2700
 
 
 def test_one_layout_spends_the_time_on_boots(repository: Path) -> None:

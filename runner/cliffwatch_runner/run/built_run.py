@@ -79,6 +79,9 @@ class BuiltRun(PlannedRun):
     executed: Executed | None = None
     """The counts by which cases were left out, from the cache or from another run; None if none were used."""
 
+    linking_seconds: float = 0.0
+    """How long links between the plan's stages took, with the build of the trees that were linked."""
+
     def image(self, arm: str, layout: int | None = None) -> Path:
         """Returns the cache entry with the image of an arm's kernel in a layout, or as it was built."""
         kernel = self.kernels[arm]

@@ -242,13 +242,15 @@ def _measure_stages(run: BuiltRun, written: _Record) -> BuiltRun | Failure:
         longer = None if stop.is_set() else _with_further_boots(run, written.folder)
         if longer is None:
             return run
+        began = clock.monotonic()
         try:
             linked = link_layouts(longer)
         except Stopped:
             return run
         if isinstance(linked, Failure):
             return linked
-        run = linked
+        took = clock.monotonic() - began
+        run = replace(linked, linking_seconds=linked.linking_seconds + took)
 
 
 def _with_further_boots(run: BuiltRun, folder: Path) -> BuiltRun | None:

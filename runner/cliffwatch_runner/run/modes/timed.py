@@ -64,8 +64,7 @@ def boots_in_time(run: BuiltRun, folder: Path) -> FilledTime | None:
     if not first:
         return None
     link = _link_seconds(run)
-    images = len(plan.layouts_of(plan.arms))
-    left = budget.seconds - sum(took.values()) - link * images
+    left = budget.seconds - sum(took.values()) - _seconds_of_links(run, link)
     if budget.rest is not None:
         return _go_on(plan, budget.rest, took, link, left)
     noise = _noise_of_first_stage(run, folder)
@@ -103,6 +102,15 @@ def _boot_seconds(folder: Path, boot: PlannedBoot) -> float | None:
     if not isinstance(record, BootRecord):
         return None
     return (datetime.fromisoformat(record.ended) - datetime.fromisoformat(record.began)).total_seconds()
+
+
+def _seconds_of_links(run: BuiltRun, link: float) -> float:
+    """Returns how long the plan's links took, `link` on average. Those after the first stage take longer if
+    their trees have to be checked out and built again.
+    """
+    images = len(run.plan.layouts_of(run.plan.arms))
+    first = len({boot.layout for boot in run.plan.first_boots} - {None})
+    return link * first + max(link * (images - first), run.linking_seconds)
 
 
 def _link_seconds(run: BuiltRun) -> float:
