@@ -38,6 +38,9 @@ Image = Annotated[str, Meta(max_length=200, pattern=r"^[a-z0-9][A-Za-z0-9_./:@-]
 ModulePath = Annotated[str, Meta(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._~/-]*(?![\s\S])")]
 ModuleVersion = Annotated[str, Meta(pattern=r"^(?:v[0-9][0-9A-Za-z.+-]{0,80}|[0-9a-f]{7,40})(?![\s\S])")]
 Cpus = Annotated[int, Meta(ge=1, le=255)]
+MOST_LAYOUTS = 100
+Layouts = Annotated[int, Meta(ge=1, le=MOST_LAYOUTS)]
+Seconds = Annotated[float, Meta(ge=1, le=7 * 86400)]
 
 
 class SetupFile(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -106,6 +109,18 @@ class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, k
     files: Annotated[tuple[SetupFile, ...], Meta(max_length=MOST_FILES)] = ()
     only_affected: bool = False
     """Leave out cases that execute no code that differs, if the host knows what they execute."""
+    layouts: Layouts | None = None
+    """Images of each kernel that differ only in where code lies, in walltime; None for the default."""
+    matched: bool = False
+    """In walltime, boots that confirm a change also boot head in base's layouts."""
+    seconds: Seconds | None = None
+    """Time for boots and links in walltime; None if boots are planned by number."""
+
+    @property
+    def of_walltime(self) -> tuple[str, ...]:
+        """The options that only walltime has, as `cliffwatch run` names them."""
+        given = {"layouts": self.layouts not in (None, 1), "matched": self.matched, "time": self.seconds}
+        return tuple(name for name, value in given.items() if value)
 
     @property
     def most_cpus(self) -> int:
@@ -158,8 +173,16 @@ def _faults(setup: Setup) -> Iterator[str]:
     if missing:
         yield f"the file {min(missing)!r} is named but was not sent"
     yield from _faults_of_files(setup.files)
+    yield from _faults_of_walltime(setup)
     if not all(shape.word() for shape in setup.shapes):
         yield f"a shape is empty: give {', '.join(SetupShape.__struct_fields__)}"
+
+
+def _faults_of_walltime(setup: Setup) -> Iterator[str]:
+    if setup.matched and setup.layouts == 1:
+        yield "with one layout of each kernel there is none to match: ask for more, or for no matched ones"
+    if setup.seconds is not None and (setup.matched or setup.layouts not in (None, 1)):
+        yield "a time decides how many layouts it has, and has no matched ones: leave out one of them"
 
 
 def _named_files(setup: Setup, sent: set[str]) -> set[str]:

@@ -46,6 +46,9 @@ class LocalSetup:
     data: Path | None = None
     build_image: str | None = None
     only_affected: bool = False
+    layouts: int | None = None
+    matched: bool = False
+    seconds: float | None = None
 
 
 @dataclass(slots=True)
@@ -112,6 +115,9 @@ def collect_setup(brought: LocalSetup, resolve: Resolve) -> tuple[Setup, tuple[S
         build_image=brought.build_image,
         files=parcel.listed(),
         only_affected=brought.only_affected,
+        layouts=brought.layouts,
+        matched=brought.matched,
+        seconds=brought.seconds,
     )
     checked = convert_to(as_json(setup), Setup)  # documents allow fewer names than file systems do
     problem = checked if isinstance(checked, Problem) else find_problem(setup)

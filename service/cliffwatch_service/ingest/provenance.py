@@ -24,7 +24,7 @@ from cliffwatch_service.store.work import leases, queue
 from cliffwatch_service.store.work.leases import LeaseRow
 from cliffwatch_service.store.work.queue import JobRow
 
-_BRINGS_NOTHING = {"only_affected"}
+_BRINGS_NOTHING = {"only_affected", "layouts", "matched", "seconds"}
 """Parts of a setup that say how to measure revisions, and add nothing to them."""
 
 

@@ -32,6 +32,7 @@ from cliffwatch.reports.several.arms import text_of_arms
 from cliffwatch.reports.styles import plain
 from cliffwatch.samples import DEFAULT_BOOTS, DEFAULT_MODE, PROFILES, SERVICE_PROFILE, parse_target
 from cliffwatch_runner.command.options.arms import arm_options, take_arms, take_range, two_arms
+from cliffwatch_runner.command.options.measuring import layouts_option, matched_option, time_option
 from cliffwatch_runner.command.options.suites import suite_options, take_suites
 from cliffwatch_runner.command.sending.ends import resolve_commit, resolve_ends
 from cliffwatch_runner.upload.answers import Events, Job, JobQueue, MadeRequest
@@ -68,6 +69,9 @@ _ENDED = ("done", "failed", "cancelled", "parked")
 @click.option(
     "--boots", default=DEFAULT_BOOTS, show_default=True, help="Boots per kernel, as for `cliffwatch run`."
 )
+@layouts_option
+@matched_option
+@time_option
 @click.option(
     "--priority",
     type=click.Choice([each for each in PRIORITIES if each != WATCH]),
@@ -142,7 +146,7 @@ def _work(options: FreeJson) -> AskedWork | Failure:
         bench_args=options["bench_args"],
         data=options["data"],
         build_image=options["build_image"],
-        only_affected=options["only_affected"],
+        **{name: options[name] for name in ("only_affected", "layouts", "matched", "seconds")},
     )
     parcel = collect_setup(brought, cache(partial(resolve_commit, tree)))
     if isinstance(parcel, Failure):
