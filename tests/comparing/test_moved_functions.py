@@ -326,3 +326,27 @@ def test_a_rename_is_not_the_cause_of_a_change() -> None:
     found = functions({"alloc": 40.0, "lookup": 50.0}, {"alloc_new": 40.0, "lookup": 60.0}, row=slower)
     assert name_causes([found]) == ("lookup executes more instructions",)
     assert found.changes[0].function.name == "lookup"
+
+
+FASTER = Row(head=1980.0, verdict="improvement", ci_low=-0.011, ci_high=-0.009)
+
+
+def test_rows_in_which_one_function_went_to_several_have_one_cause() -> None:
+    base = {"update": 100.0, "hash": 60.0}
+    both = functions({**base, "delete": 90.0}, {"update": 110.0, "delete": 120.0}, row=FASTER)
+    update = functions(base, {"update": 140.0}, row=FASTER)
+    delete = functions({"delete": 90.0, "hash": 60.0}, {"delete": 130.0}, row=FASTER)
+    assert name_causes([both, update]) == ("hash inlined into delete and update",)
+    assert name_causes([update, delete]) == ("hash inlined into update and delete",)
+    assert name_causes([update], lambda name: f"`{name}`") == ("`hash` inlined into `update`",)
+
+
+def test_a_cause_names_three_functions_and_counts_the_others() -> None:
+    names = ("a", "b", "c", "d", "e")
+    rows = [functions({name: 90.0, "hash": 60.0}, {name: 130.0}, row=FASTER) for name in names]
+    assert name_causes(rows) == ("hash inlined into a and b and c and 2 more",)
+
+
+def test_what_a_new_function_took_is_not_inlined() -> None:
+    split = functions({"hash": 80.0}, {"hash_words": 40.0, "lookup": 20.0}, row=FASTER)
+    assert name_causes([split]) == ("hash now part of hash_words and lookup",)
