@@ -1,6 +1,7 @@
 """`cliffwatch parse`: prints the values in raw output."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,9 +18,19 @@ from cliffwatch.parsers.readings import Parsed
 from cliffwatch.parsers.received.opening import read_text, refuse_shared_pipe
 from cliffwatch.reports import figures
 from cliffwatch.reports.styles import plain
+from cliffwatch.samples import Sample
 
 _PLAIN = 0.01
 """A smaller value needs more than three decimals."""
+
+_COLUMNS = ("file", "suite", "benchmark", "parameters", "metric", "value", "unit", "readings")
+_RIGHT = (5, 7)
+"""Columns of numbers."""
+_WHOLE = 4
+"""Columns from metric on are never wrapped."""
+_SEVERAL = 2
+_MOST_WRAPPED = 1000
+"""Most rows that are wrapped to the terminal's width: wrapping takes a second for a few thousand."""
 
 
 @click.command()
@@ -86,23 +97,53 @@ def _as_json(read: list[tuple[str, Parsed]]) -> dict[str, object]:
     }
 
 
+_Row = tuple[str, ...]
+
+
+def _row(name: str, sample: Sample) -> _Row:
+    params = " ".join(f"{param}={text}" for param, text in sample.case.params)
+    value = sample.value
+    number = figures.value(value) if abs(value) >= _PLAIN or not value else f"{value:.4g}"
+    suite = sample.case.suite or load_catalogue().suite_of(sample.case.benchmark) or ""
+    cells = (name, suite, sample.case.benchmark, params, sample.metric, number, sample.unit)
+    return tuple(map(plain, (*cells, str(len(sample.readings)))))
+
+
+def _aligned(row: _Row, columns: Sequence[int], widths: Sequence[int]) -> str:
+    cells = zip(columns, widths, strict=True)
+    texts = (
+        row[place].rjust(width) if place in _RIGHT else row[place].ljust(width) for place, width in cells
+    )
+    return "  ".join(texts).rstrip()
+
+
+def _wrapped(rows: Sequence[_Row], columns: Sequence[int]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for place in columns:
+        wraps = place < _WHOLE
+        table.add_column(
+            _COLUMNS[place],
+            justify="right" if place in _RIGHT else "left",
+            no_wrap=not wraps,
+            overflow="fold" if wraps else "ellipsis",
+        )
+    for row in rows:
+        table.add_row(*(escape(row[place]) for place in columns))
+    return table
+
+
 def _print(read: list[tuple[str, Parsed]]) -> None:
     """Prints one line per sample. On a narrow terminal, names and parameters are wrapped, never cut."""
     shown = terminal.console()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("file", "benchmark", "parameters", "metric"):
-        table.add_column(name, overflow="fold")
-    for name in ("value", "unit", "readings"):
-        table.add_column(name, justify="left" if name == "unit" else "right", no_wrap=True)
-    for name, parsed in read:
-        for sample in parsed.samples:
-            params = " ".join(f"{param}={text}" for param, text in sample.case.params)
-            value, readings = sample.value, str(len(sample.readings))
-            number = figures.value(value) if abs(value) >= _PLAIN or not value else f"{value:.3g}"
-            row = (name, sample.case.benchmark, params, sample.metric, number, sample.unit, readings)
-            table.add_row(*(escape(plain(each)) for each in row))
-    if table.row_count:
-        shown.print(table)
+    rows = [_row(name, sample) for name, parsed in read for sample in parsed.samples]
+    several = len({row[1] for row in rows}) >= _SEVERAL
+    columns = [place for place, title in enumerate(_COLUMNS) if several or title != "suite"]
+    widths = [max(len(row[place]) for row in (_COLUMNS, *rows)) for place in columns]
+    if len(rows) > _MOST_WRAPPED or sum(widths) + 2 * len(widths) <= shown.width:
+        for row in (_COLUMNS, *rows) if rows else ():
+            click.echo(_aligned(row, columns, widths))
+    else:
+        shown.print(_wrapped(rows, columns))
     for name, parsed in read:
         for problem in parsed.problems:
             line = f"{name}:{problem.line}: {problem.reason}"

@@ -253,7 +253,8 @@ class RunRecord(Part, frozen=True, kw_only=True):
     written, because the environment's identity is computed from all of them. Members are null or absent if an
     imported file does not have them. `host_faults` are the doctor's checks that failed before a walltime run,
     so the host is not a bench host. `chosen` are sentences that open every report: how commits and suites
-    were resolved from the request, and why.
+    were resolved from the request, and why. `links` are the seconds of each link of a kernel in a further
+    layout before the first boot; those from the cache are not in it.
     """
 
     format: Literal["cliffwatch-run"]
@@ -282,6 +283,7 @@ class RunRecord(Part, frozen=True, kw_only=True):
     host_faults: Annotated[tuple[Text, ...], Meta(max_length=100)] = ()
     notes: Annotated[tuple[LongText, ...], Meta(max_length=1000)] = ()
     chosen: Annotated[tuple[LongText, ...], Meta(max_length=100)] = ()
+    links: Annotated[tuple[Annotated[float, Meta(ge=0)], ...], Meta(max_length=10_000)] = ()
     imported: ImportedRecord | None = None
     """The facts of an imported file; null for a run that a host measured."""
 

@@ -1,6 +1,7 @@
 """Finds error reports of the kernel (BUG, WARNING, Oops, stall, panic) in a console log or dmesg."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 CASE_MARK = "cliffwatch: case "
@@ -15,7 +16,9 @@ _SPLAT = re.compile(
     r"INFO: task \S+ blocked for more than|UBSAN: |KASAN: |KCSAN: |unable to handle page fault|double fault|"
     r"Out of memory: Killed process"
 )
+_ANYWHERE = re.compile(_SPLAT.pattern.replace("^", ""))
 _KEPT_LINES = 40
+_LONGEST_TITLE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +55,23 @@ def find_splats(log: str) -> tuple[Splat, ...]:
     return tuple(splats)
 
 
+def splat_lines(log: str) -> Iterator[tuple[int, str]]:
+    """Yields the line number, from 1, and the title of each splat. Never raises."""
+    lines = log.splitlines() if _ANYWHERE.search(log) else []
+    skip_until = 0
+    for number, line in enumerate(lines):
+        text = _kernel_text(line) if number >= skip_until else ""
+        if text and _SPLAT.search(text):
+            yield number + 1, text[:_LONGEST_TITLE]
+            skip_until = number + _length(lines[number : number + _KEPT_LINES])
+
+
 def _splat(title: str, block: list[str], case: str | None) -> Splat:
     kept = block[: _length(block)]
     panic = any(_PANIC.search(line) for line in kept)
-    return Splat(title=title[:200], text="\n".join(line[:300] for line in kept), case=case, panic=panic)
+    return Splat(
+        title=title[:_LONGEST_TITLE], text="\n".join(line[:300] for line in kept), case=case, panic=panic
+    )
 
 
 def _length(block: list[str]) -> int:

@@ -132,6 +132,19 @@ def test_links_that_take_longer_than_the_first_ones_leave_time_for_fewer_boots(
     assert 40 * len(boots) + 25 * len(first) + 600 * stages <= 2700
 
 
+def test_links_that_are_in_the_cache_take_none_of_the_time(repository: Path) -> None:
+    results = repository.parent / "results"
+    counts = []
+    for name in ("linked", "cached"):
+        assert timed_run(repository, "--time", "22m").exit_code == 0
+        boots, links = boots_of(results), record(repository)["links"]
+        counts.append((len(boots), len(links)))
+        results.rename(repository.parent / name)
+    (linked, links), (cached, none) = counts
+    assert (links, none) == (12, 0)
+    assert 3 * (25 + 40) <= 40 * (cached - linked) + 25 * 3 <= links * 25 + 3 * (25 + 40)
+
+
 def test_one_layout_spends_the_time_on_boots(repository: Path) -> None:
     ended = timed_run(repository, "--time", "30m", "--layouts", "1")
     assert ended.exit_code == 0, ended.output

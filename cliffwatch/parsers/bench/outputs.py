@@ -1,7 +1,7 @@
 """Splits a text into the outputs of the runs of bench, and adds facts from the text around them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from cliffwatch.parsers.bench.around import Command, command_of, labels_of
@@ -17,6 +17,13 @@ _SKIPPED = "not a line that bench prints; it was skipped"
 _LONGEST_TITLE = 80
 _SHORT = 80
 _UNDERLINE = re.compile(r"=+")
+_ROW_BEGINS = re.compile(r"\S\s+(?:(?<!important_hits )throughput|per-prod-op): ")
+"""What stands early in the rows of scripts that are longer than a line of mail."""
+_GREPPED = re.compile(r"(?P<file>[^\s:]{1,200}):(?:\d{1,9}:)?\s*(?=Summary: )")
+"""What grep prints before a line of one of several files."""
+_BENCHMARK = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
+_IDENTIFYING = ("cpu", "scenario", "name")
+"""Fields that no two final lines of one output share."""
 
 
 def split(
@@ -24,7 +31,8 @@ def split(
 ) -> list[BenchOutput]:
     """Splits a text into outputs.
 
-    A banner begins one, as does a result of another kind or a result after a Summary.
+    A banner begins one, as does a result of another kind, a result after a Summary or a command line, and a
+    line that the output has already.
 
     - `benchmark` is the name of a run without a banner.
     - `problems` receives the lines that bench does not print.
@@ -53,6 +61,8 @@ def _is_meaningless(text: str) -> bool:
     return not (
         is_chatter(text)
         or begins_output(text)
+        or _begins_row(text)
+        or _GREPPED.match(text)
         or recognise(text)
         or any(form.fullmatch(text) for form in (SET_UP, STARTED, LIBBPF, SLAB, _UNDERLINE))
         or command_of(text)
@@ -67,6 +77,8 @@ class _Splitting:
         self._command: Command | None = None
         self._labels: dict[str, str] = {}
         self._previous: Line | None = None
+        self._ended = False
+        """True if a command line came after the last result."""
 
     def read(self, lines: Sequence[Line], place: int) -> int:
         """Reads the line at `place`, with its continuation lines. Returns the number of lines read."""
@@ -82,24 +94,34 @@ class _Splitting:
         elif started := STARTED.fullmatch(stripped):
             self._start(started["name"], line)
         else:
-            known, count = _recognise_line(lines, place)
-            if known is None:
-                self._unknown(line)
-                return 1
-            if known.kind.row_of is not None:
-                name, params = known.kind.row_of(known.fields)
-                self._begin(name, line).params.update(params)
-            elif not self.outputs or _begins_another(known, self.outputs[-1]):
-                self._begin(self._name_of_bare(known), line)
-            take(known, line, self.outputs[-1])
-            return count
+            return self._read_result(lines, place)
         return 1
+
+    def _read_result(self, lines: Sequence[Line], place: int) -> int:
+        line = lines[place]
+        known, count = _recognise_line(lines, place)
+        file = _GREPPED.match(line.text.strip()) if known is None else None
+        if file is not None:
+            known = recognise(line.text.strip()[file.end() :])
+        if known is None:
+            self._unknown(line)
+            return 1
+        if known.kind.row_of is not None:
+            name, params = known.kind.row_of(known.fields)
+            self._begin(name, line).params.update(params)
+        elif file is not None and _BENCHMARK.fullmatch(file["file"]):
+            self._begin(file["file"], line)
+        elif not self.outputs or self._ended or _begins_another(known, self.outputs[-1]):
+            self._begin(self._name_of_bare(known), line)
+        take(known, line, self.outputs[-1])
+        return count
 
     def _begin(self, name: str | None, line: Line) -> BenchOutput:
         output = BenchOutput(name=name, line=line.number, params=dict(self._labels))
         if self._command is not None and self._command.benchmark == name:
             output.params.update(self._command.params)
         self.outputs.append(output)
+        self._ended = False
         return output
 
     def _start(self, name: str, line: Line) -> None:
@@ -144,6 +166,7 @@ class _Splitting:
         command = command_of(text)
         if command is not None:
             self._command = command
+            self._ended = output is not None and not output.is_fresh
             return True
         if _UNDERLINE.fullmatch(text):
             self._labels = self._title()
@@ -170,17 +193,21 @@ def _recognise_line(lines: Sequence[Line], place: int) -> tuple[KnownLine | None
     """
     line = lines[place]
     known = recognise(line.text)
-    if known is not None or not begins_output(line.text):
+    if known is not None or not (begins_output(line.text) or _begins_row(line.text)):
         return known, 1
     text = line.text
     for count, following in enumerate(lines[place + 1 : place + _MOST_PIECES], start=2):
-        if begins_output(following.text) or not following.text.strip():
+        if begins_output(following.text) or _begins_row(following.text) or not following.text.strip():
             break
         text = f"{text} {following.text.strip()}"
         known = recognise(text)
         if known is not None:
             return known, count
     return None, 1
+
+
+def _begins_row(text: str) -> bool:
+    return not begins_output(text) and _ROW_BEGINS.search(text) is not None
 
 
 def _begins_another(known: KnownLine, output: BenchOutput) -> bool:
@@ -190,7 +217,15 @@ def _begins_another(known: KnownLine, output: BenchOutput) -> bool:
         return True
     if known.kind.once and any(fields.keys() & known.numbers().keys() for _, fields in output.finals):
         return True
+    if known.role == "summary" and output.summary.keys() & known.numbers().keys():
+        return True
+    if known.role == "final" and (own := _identity(known.fields)):
+        return any(_identity(texts) == own for texts, _ in output.finals)
     return known.role == "iter" and bool(output.summary) and known.kind.lines_per_reading == 1
+
+
+def _identity(fields: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, fields[name]) for name in _IDENTIFYING if name in fields)
 
 
 def take(known: KnownLine, line: Line, output: BenchOutput) -> None:

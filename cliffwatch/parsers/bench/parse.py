@@ -1,6 +1,8 @@
 """Parses the output of the kernel's `bench`. Never raises: it returns samples and problems for any text."""
 
+import bisect
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,7 +14,11 @@ from cliffwatch.parsers.bench.outputs import split
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.parsers.printed_digits import step_of
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
+from cliffwatch.parsers.splats import splat_lines
 from cliffwatch.samples import CaseKey, Sample
+
+_LOAD_FAILED = re.compile(r"program load failed|failed to load object", re.IGNORECASE)
+"""Messages of libbpf after which a benchmark does not run. Others come with good results too."""
 
 
 def parse_bench(
@@ -36,6 +42,7 @@ def parse_bench(
     outputs = split(clean_lines(text), benchmark, problems, bare=bare)
     if bare:
         tell_apart(outputs, problems)
+    _add_splats(outputs, text)
     complaints = _complaints(clean_lines(stderr))
     found: list[Found] = []
     for output in outputs:
@@ -44,6 +51,16 @@ def parse_bench(
     if not outputs and complaints:
         problems.append(problem_at(0, complaints[0], f"failed: {complaints[0]}"))
     return Parsed(found=tuple(found), problems=problems.in_order())
+
+
+def _add_splats(outputs: Sequence[BenchOutput], text: str) -> None:
+    """Adds a doubt to each output that an error report of the kernel stands in."""
+    ends = [each.line for each in outputs[1:]]
+    for number, title in splat_lines(text) if outputs else ():
+        place = bisect.bisect_left(ends, number)
+        output = outputs[place]
+        if output.line < number and not 0 < output.summary_line < number:
+            output.doubts.append((number, f"the kernel printed an error report while it ran: {title}"))
 
 
 def _complaints(lines: Sequence[Line]) -> list[str]:
@@ -92,6 +109,9 @@ def _read(
 def _doubts(output: BenchOutput, kept: Sequence[Reading], name: str) -> Iterator[Problem]:
     """Yields the reasons why the results of a run are not credible."""
     yield from (problem_at(number, name, f"doubtful: {text}") for number, text in output.doubts)
+    for number, text in output.failures:
+        if _LOAD_FAILED.search(text):
+            yield problem_at(number, name, f"doubtful: a load failed while it ran: {text}")
     if output.readings and not output.summary:
         yield problem_at(output.line, name, "the output ends before the Summary: it was cut off")
     elif (doubt := find_disagreement(output, kept)) is not None:
@@ -179,6 +199,8 @@ def find_disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | Non
             continue
         numbers = [each.fields[name] * (each.seconds if name == output.kind.rate else 1.0) for each in kept]
         mean, summary = sum(numbers) / len(numbers), output.summary[name]
+        if math.isfinite(mean) and not math.isfinite(summary):
+            return f"the Summary is not a number, but the Iter lines average {mean:g}"
         if abs(mean - summary) > max(DOUBTFUL * abs(summary), 10 * STEP):
             return (
                 f"the Summary says {summary:g}, but the Iter lines average {mean:g}: readings are missing "

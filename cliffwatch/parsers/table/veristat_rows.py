@@ -10,6 +10,8 @@ from cliffwatch.parsers.readings import Problem, problem_at
 
 _BAR = re.compile(r"-+(?: +-+)+")
 _GAP = re.compile(r" {2,}|\t+")
+_PADDED = re.compile(r" {2,}(\((?:A|B|DIFF)\))")
+"""A wide column has its blanks between title and side."""
 _CHATTER = re.compile(r"Processing '|Done\. Processed |PROCESSING |\s*$|=+$")
 _NOT_OPENED = re.compile(r"Failed to (?:open|load|process) |Can't |Error ")
 _BEGIN = 4096
@@ -90,7 +92,7 @@ def _header(text: str) -> list[str] | None:
     if "," in text:
         cells = [cell.strip() for cell in _cells(text) or []]
         return cells if {"file_name", "prog_name"} <= set(cells) else None
-    names = [_id(name) for name in _GAP.split(text.strip())]
+    names = [_id(name) for name in _GAP.split(_PADDED.sub(r" \1", text.strip()))]
     return names if {"file_name", "prog_name"} <= set(names) else None
 
 

@@ -94,6 +94,8 @@ class Kernel:
     """Entries of the images with base's addresses, by the seed of base's image."""
     unmatched: str | None = None
     """Why it has no such images, if some were asked for."""
+    links: tuple[float, ...] = ()
+    """Seconds of each link that was made now."""
 
     @property
     def btf(self) -> Path:
@@ -200,6 +202,8 @@ class _Build:
     layouts: Sequence[int]
     matched: Matched | None
     began: float = field(default_factory=clock.monotonic)
+    links: list[float] = field(default_factory=list)
+    """Seconds of each link so far."""
 
     def cached(self) -> Kernel | None:
         """Returns the kernel if it and all its images are in the cache."""
@@ -231,6 +235,7 @@ class _Build:
             one_layout=why,
             matched=self._found(self._matched_folders) if unmatched is None else {},
             unmatched=unmatched,
+            links=tuple(self.links),
         )
 
     def _compile(self, worktree: Worktree, log: Path) -> Failure | None:
@@ -258,7 +263,8 @@ class _Build:
 
         def store(folders: Mapping[int, Path], seed: int) -> Failure | None:
             ended.append(clock.monotonic())
-            return self._store(folders[seed], worktree, log, ended[-1] - ended[-2])
+            self.links.append(ended[-1] - ended[-2])
+            return self._store(folders[seed], worktree, log, self.links[-1])
 
         kernel = prepare_relink(worktree, kernel_make(worktree, self.toolchain), self.folder, log)
         if isinstance(kernel, Failure):

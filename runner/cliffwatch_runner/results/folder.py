@@ -28,6 +28,9 @@ class ResultFolder:
     host_faults: tuple[str, ...] = ()
     """Faults of the host on which the run began."""
 
+    links: tuple[float, ...] = ()
+    """Seconds of the links that the run made before its first boot."""
+
 
 def choose_folder(
     out: Path | None, name: str, identity: str, *, reuse: bool = False
@@ -74,4 +77,5 @@ def _resumed(path: Path, run: Run, *, done: bool) -> ResultFolder:
         created=record.created,
         notable=record.plan.notable,
         host_faults=record.host_faults,
+        links=record.links,
     )

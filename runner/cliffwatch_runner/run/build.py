@@ -93,6 +93,12 @@ def _built(
         bench=bench.program,
         bench_from=bench.name,
         programs=of_arms,
+        links=tuple(
+            seconds
+            for subject in run.subjects
+            if isinstance(kernel := arms[subject.arm].kernel, Kernel)
+            for seconds in kernel.links
+        ),
         notes=(
             *run.notes,
             isolation_sentence(tools.settings.sandbox.level),

@@ -79,6 +79,9 @@ class BuiltRun(PlannedRun):
     executed: Executed | None = None
     """The counts by which cases were left out, from the cache or from another run; None if none were used."""
 
+    links: tuple[float, ...] = ()
+    """Seconds of each link of a kernel that was made before the first boot."""
+
     linking_seconds: float = 0.0
     """How long links between the plan's stages took, with the build of the trees that were linked."""
 

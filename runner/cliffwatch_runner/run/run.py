@@ -148,6 +148,8 @@ def _measure_in_folder(run: BuiltRun) -> FinishedRun | tuple[Failure, ...]:
         run = replace(run, plan=replace(run.plan, notable=folder.notable))
     # A resumed run keeps the faults of the host that its earlier boots ran on.
     run = replace(run, host_faults=tuple(dict.fromkeys((*folder.host_faults, *run.host_faults))))
+    if folder.resumed:  # what it linked then is in the cache now, and has taken its time
+        run = replace(run, links=folder.links)
     written = _Record(folder.path, folder.created or clock.now().isoformat())
     odd = find_unreadable(record(run, created=written.created, status="running", failures=_NO_FAILURES))
     if odd is not None:

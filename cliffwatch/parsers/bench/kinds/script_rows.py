@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape
 
-_WHO = r"(?!Summary|SUMMARY|Iter\s)(?P<who>[A-Za-z][\w.+-]{0,60}(?: {1,6}[\w.+\x28\x29-]{1,30}){0,4}?)"
+_WHO = r"(?!Summary|SUMMARY|Iter\s)(?P<who>[A-Za-z][\w.+,-]{0,60}(?: {1,6}[\w.+\x28\x29-]{1,30}){0,4}?)"
 _CPUS = r"(?:\s{0,20}\(\s{0,4}(?P<cpus>\d{1,4}) cpus?\))?"
 _BEGIN = rf"{_WHO}{_CPUS}\s{{0,40}}:?\s{{1,40}}"
 _TRIGGERS = re.compile(
@@ -24,7 +24,7 @@ Names that another script uses too are not included.
 
 def _row_of(fields: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Returns the benchmark of a row, and its parameters."""
-    who = " ".join(fields.get("who", "").split())
+    who = " ".join(fields.get("who", "").replace(",", "").split())
     cpus = fields.get("cpus", "1").lstrip("0") or "1"
     name = f"trig-{who}" if _TRIGGERS.fullmatch(who) else "rename-base" if who == "base" else who
     return name, {} if cpus == "1" else {"producers": cpus}

@@ -105,16 +105,22 @@ def _boot_seconds(folder: Path, boot: PlannedBoot) -> float | None:
 
 
 def _seconds_of_links(run: BuiltRun, link: float) -> float:
-    """Returns how long the plan's links took, `link` on average. Those after the first stage take longer if
-    their trees have to be checked out and built again.
+    """Returns how long the run's links took, `link` on average.
+
+    Those of the first stage that were in the cache took no time. Later ones take longer if their trees have
+    to be checked out and built again.
     """
     images = len(run.plan.layouts_of(run.plan.arms))
     first = len({boot.layout for boot in run.plan.first_boots} - {None})
-    return link * first + max(link * (images - first), run.linking_seconds)
+    return link * len(run.links) + max(link * (images - first), run.linking_seconds)
 
 
 def _link_seconds(run: BuiltRun) -> float:
-    """Returns the average time of a link; 0 if every kernel has one layout."""
+    """Returns the average time of a link: of this run's, else of those in the cache, which may have been made
+    beside other work. 0 if every kernel has one layout.
+    """
+    if run.links:
+        return statistics.fmean(run.links)
     found = [link_seconds(kernel, run.tools.settings) for kernel in run.kernels.values()]
     known = [seconds for seconds in found if seconds is not None]
     return statistics.fmean(known) if known else 0.0

@@ -1,0 +1,135 @@
+"""Outputs of bench as people keep them: results without banners, one after the other, filtered, wrapped, and
+interrupted by the kernel.
+"""
+
+import pytest
+
+from cliffwatch.parsers.bench.parse import parse_bench
+from cliffwatch.parsers.readings import Parsed
+
+SUMMARY = "Summary: hits {0:8.3f} ± 0.100M/s ({0:8.3f}M/prod), drops    0.000 ± 0.000M/s"
+ITER = "Iter {0:3d} ({1:7.3f}us): hits {2:8.3f}M/s ({2:8.3f}M/prod), drops    0.000M/s"
+BANNER = "Setting up benchmark 'trig-tp'...\nBenchmark 'trig-tp' started."
+
+
+def primary(parsed: Parsed, metric: str = "hits") -> list[tuple[str, float]]:
+    return [(each.case.benchmark, each.value) for each in parsed.samples if each.metric == metric]
+
+
+def test_a_command_line_ends_the_output_before_it() -> None:
+    text = "\n".join(
+        ["+ ./bench -w1 trig-tp", SUMMARY.format(15), "+ ./bench -w1 trig-kprobe", SUMMARY.format(25)]
+    )
+    assert primary(parse_bench(text)) == [("trig-tp", 15.0), ("trig-kprobe", 25.0)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "metric", "values"),
+    [
+        ([SUMMARY.format(20), SUMMARY.format(21)], "hits", [20.0, 21.0]),
+        (
+            [f"run{number}.log:{SUMMARY.format(20 + number)}" for number in range(3)],
+            "hits",
+            [20.0, 21.0, 22.0],
+        ),
+        (
+            [f"bpf-nop: median 1.{number}4 ns/op, stddev 0.01, p99 1.30 (200 samples)" for number in (2, 3)],
+            "latency",
+            [1.24, 1.34],
+        ),
+        (
+            [
+                f"cpu{cpu:02d}: lookup {50 + run + cpu}.000M ± 0.1M events/sec (approximated from 10 samples"
+                " of ~100ms)"
+                for run in (0, 10)
+                for cpu in (0, 1)
+            ],
+            "lookups",
+            [50.5, 60.5],
+        ),
+    ],
+)
+def test_a_line_that_an_output_has_already_begins_another_and_that_is_said(
+    lines: list[str], metric: str, values: list[float]
+) -> None:
+    parsed = parse_bench("\n".join(lines))
+    assert [value for _, value in primary(parsed, metric)] == values
+    assert [each.reason for each in parsed.problems] == [
+        f"{len(values)} outputs of 'unknown' cannot be distinguished: they were read as boots of one case"
+    ]
+
+
+def test_a_benchmark_before_a_summary_is_its_name() -> None:
+    text = f"trig-fexit: {SUMMARY.format(20)}\ntrig-fentry: {SUMMARY.format(30)}"
+    assert primary(parse_bench(text)) == [("trig-fexit", 20.0), ("trig-fentry", 30.0)]
+
+
+def test_rows_of_scripts_that_mail_wrapped_are_read() -> None:
+    text = """hashmap (control) sequential    get:  hits throughput: 67.326 ± 0.202
+M ops/s, hits latency: 14.853 ns/op, important_hits throughput: 67.326
+± 0.202 M ops/s
+hashmap (control) sequential    get:  hits throughput: 44.148 ± 0.132 M ops/s,
+hits latency: 22.651 ns/op, important_hits throughput: 44.148 ± 0.132 M ops/s
+overwrite            per-prod-op: 54.76 ± 0.16k/s, avg mem: 2.36 ±
+0.01MiB, peak mem: 2.70MiB"""
+    parsed = parse_bench(text)
+    assert [value for _, value in primary(parsed, "hits-latency")] == [14.853, 22.651]
+    assert [value for _, value in primary(parsed, "per-producer-ops")] == [54.76]
+
+
+def test_rows_of_the_bloom_filters_script_are_read() -> None:
+    text = "Lookups, total operations:  36.510 ± 0.110M/s (drops 0.000 ± 0.000M/s)"
+    assert primary(parse_bench(text)) == [("Lookups total operations", 36.51)]
+
+
+def run_with(*inside: str, summary: str = SUMMARY.format(20)) -> str:
+    readings = [ITER.format(number, 1.0, 20.0) for number in range(7)]
+    return "\n".join([BANNER, *readings[:3], *inside, *readings[3:], summary])
+
+
+@pytest.mark.parametrize(
+    ("inside", "reason"),
+    [
+        (
+            (
+                "[   12.345678] WARNING: CPU: 1 PID: 123 at kernel/bpf/core.c:1 foo+0x1/0x2",
+                "[   12.345999] ---[ end trace 0000000000000000 ]---",
+            ),
+            (
+                "doubtful: the kernel printed an error report while it ran: WARNING: CPU: 1 PID: 123 at"
+                " kernel/bpf/core.c:1 foo+0x1/0x2"
+            ),
+        ),
+        (
+            ("libbpf: prog 'x': BPF program load failed: Permission denied",),
+            "doubtful: a load failed while it ran: prog 'x': BPF program load failed: Permission denied",
+        ),
+    ],
+)
+def test_what_went_wrong_in_the_midst_of_a_run_makes_it_doubtful(
+    inside: tuple[str, ...], reason: str
+) -> None:
+    parsed = parse_bench(run_with(*inside))
+    assert [each.reason for each in parsed.problems] == [reason]
+    assert parsed.found
+    assert all(each.doubted for each in parsed.found)
+
+
+def test_a_report_of_the_kernel_between_two_runs_is_of_neither() -> None:
+    report = "[   12.345678] WARNING: CPU: 1 PID: 123 at kernel/bpf/core.c:1 foo+0x1/0x2"
+    parsed = parse_bench(f"{run_with()}\n{report}\n{run_with()}")
+    assert not parsed.problems
+    assert not any(each.doubted for each in parsed.found)
+
+
+def test_other_messages_of_libbpf_doubt_nothing() -> None:
+    assert not parse_bench(run_with("libbpf: elf: skipping unrecognized data section(6) .rodata")).problems
+
+
+def test_a_summary_that_is_no_number_disagrees() -> None:
+    broken = SUMMARY.format(20).replace("20.000", "-nan")
+    parsed = parse_bench(run_with(summary=broken))
+    assert [each.reason for each in parsed.problems] == [
+        "the Summary is not a number, but the Iter lines average 20"
+    ]
+    assert all(each.doubted for each in parsed.found)
