@@ -114,7 +114,7 @@ def _set_of(
 ) -> ComparisonSet:
     base, head, rows = pair.base, pair.head, pair.rows
     measured = {case for row in rows for case in (row.case, row.case.planned)}
-    comparisons = [*judged.comparisons, *failed_rows(base, head, measured, mode, method)]
+    comparisons = [*judged.comparisons, *failed_rows(base, head, rows, mode, method)]
     reported = comparisons if itself is None else apply_control(comparisons, itself)
     order = tuple(warnings_of_order(_noisy(rows, reported), judged.turns))
     return ComparisonSet(

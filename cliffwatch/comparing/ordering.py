@@ -157,8 +157,15 @@ class Detectable:
 
 
 def detectable(rows: Iterable[ComparisonRow]) -> Detectable | None:
-    """The detectable change of the unchanged primary rows; None if no row has a minimum detectable effect."""
-    effects = [row.mde for row in rows if row.primary and row.verdict == "unchanged" and row.mde is not None]
+    """The change that the unchanged primary rows would have shown: detectable, and not below the threshold.
+
+    None if no row has a minimum detectable effect.
+    """
+    effects = [
+        max(row.mde, row.threshold)
+        for row in rows
+        if row.primary and row.verdict == "unchanged" and row.mde is not None
+    ]
     return Detectable(statistics.median(effects), max(effects)) if effects else None
 
 

@@ -158,12 +158,25 @@ def shared_reasons(rows: Sequence[ComparisonRow]) -> list[tuple[list[str], Compa
 
 
 def shared_notes(rows: Sequence[ComparisonRow]) -> list[tuple[list[str], str]]:
-    """Groups the cases by note: their names and the note."""
-    alike: dict[str, dict[str, None]] = {}
+    """Groups the cases by note: their names and the note.
+
+    A case's name includes the metric if it has other rows without the note.
+    """
+    alike: dict[str, list[ComparisonRow]] = {}
+    of_case = Counter(row.case for row in rows)
     for row in rows:
         for note in row.notes:
-            alike.setdefault(note, {})[str(row.case)] = None
-    return [(list(cases), note) for note, cases in alike.items()]
+            alike.setdefault(note, []).append(row)
+    return [(list(_names(group, of_case)), note) for note, group in alike.items()]
+
+
+def _names(group: Sequence[ComparisonRow], of_case: Mapping[CaseKey, int]) -> Iterator[str]:
+    """Yields the name of each case of a group of rows, with its metrics if not all of its rows are in it."""
+    metrics: dict[CaseKey, list[str]] = {}
+    for row in group:
+        metrics.setdefault(row.case, []).append(row.metric)
+    for case, named in metrics.items():
+        yield str(case) if len(named) == of_case[case] else f"{case} {', '.join(named)}"
 
 
 def shorten_names(cases: Sequence[str], marked: Callable[[str], str] = str) -> str:

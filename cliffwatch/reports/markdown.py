@@ -82,7 +82,8 @@ def chosen_lines(chosen: Sequence[str]) -> Iterator[str]:
 def _table(group: RowGroup) -> Iterator[str]:
     """Yields a sentence on what all rows share, and a table of the rows."""
     title = f"**{group.title}**" if group.verdict in CHANGES else group.title
-    yield f"{title}: {mark(group.suite)}, {escape_markdown(group.measure + group.shared)}"
+    measure = f", {escape_markdown(group.measure)}" if group.measure else ""
+    yield f"{title}: {mark(group.suite)}{measure}{escape_markdown(group.shared)}"
     yield ""
     heads = ("case", "base", "head", "change", *group.columns)
     yield f"| {' | '.join(heads)} |"

@@ -87,3 +87,13 @@ def test_a_table_is_read_as_the_csv_is() -> None:
     assert read("".join(f"> {line}\n" for line in TABLE.splitlines())).values == found.values
     peak = TABLE.replace("Jited size", "Peak states").replace("  ----------  \n", "\n")
     assert read(peak).of("peak_states")[0] == ("bpf_flow.bpf.o/flow_dissector_0", 3611.0)
+
+
+def test_a_number_that_neither_side_has_is_failed_and_not_left_out(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text(
+        'file_name,prog_name,verdict,total_insns,total_states\na.o,p,success,"1,234",50\n'
+    )
+    file = tmp_path / "v.csv"
+    rows = {(row["metric"], row["verdict"], row["reason"]) for row in compared(file, file)["comparisons"]}
+    assert ("total_insns", "failed", "base: '1,234' of total_insns is not a number") in rows
+    assert {metric for metric, _, _ in rows} == {"total_insns", "total_states"}

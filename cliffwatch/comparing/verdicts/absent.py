@@ -81,9 +81,30 @@ def _covers(whole: CaseKey, case: CaseKey) -> bool:
 
 
 def failed_rows(
-    base: Arm, head: Arm, measured: set[CaseKey], mode: Mode | None, method: Method
+    base: Arm, head: Arm, rows: Sequence[Row], mode: Mode | None, method: Method
 ) -> list[Comparison]:
-    """Failed rows for cases that have no sample on either side."""
+    """Failed rows for cases and metrics that have no value on either side. `rows` are those with one."""
+    measured = {case for row in rows for case in (row.case, row.case.planned)}
+    failed = {(case, ""): reason for case, reason in _failed_cases(base, head, measured).items()}
+    known = {(row.case, row.metric) for row in rows}
+    for arm, name in ((base, "base"), (head, "head")):
+        for of_metric, why in arm.lost.items():
+            if of_metric not in known:
+                failed.setdefault(of_metric, f"{name}: {why[0]}")
+    traits, nothing = MetricTraits(better=None, assume="nothing"), Side(columns_of(()), 0, 0)
+    platform = base.platform or head.platform
+    return [
+        replace(
+            blank(Row(case, metric, "", traits, nothing, nothing), platform, mode, method),
+            verdict="failed",
+            reason=reason,
+        )
+        for (case, metric), reason in failed.items()
+    ]
+
+
+def _failed_cases(base: Arm, head: Arm, measured: set[CaseKey]) -> dict[CaseKey, str]:
+    """Returns the reason of each case that failed and has no value on either side."""
     failed: dict[CaseKey, str] = {}
     for arm, name in ((base, "base"), (head, "head")):
         own = {key.case for key in columns_of(arm.boots).keys}
@@ -92,16 +113,7 @@ def failed_rows(
                 continue
             if not any(_covers(outcome.case, case) for case in measured - own):
                 failed.setdefault(outcome.case, f"{name}: {outcome.reason}")
-    traits, nothing = MetricTraits(better=None, assume="nothing"), Side(columns_of(()), 0, 0)
-    platform = base.platform or head.platform
-    return [
-        replace(
-            blank(Row(case, "", "", traits, nothing, nothing), platform, mode, method),
-            verdict="failed",
-            reason=reason,
-        )
-        for case, reason in failed.items()
-    ]
+    return failed
 
 
 def left_outcomes(base: Arm, head: Arm, measured: set[CaseKey]) -> tuple[CaseOutcome, ...]:
