@@ -4,7 +4,8 @@ import json
 import statistics
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from click.testing import Result
@@ -104,7 +105,11 @@ def test_what_a_boot_and_a_link_cost_is_what_they_took(repository: Path) -> None
         for path in cache.glob("kernels/*/kernel.json")
     }
     build = took.pop(known.arms[0].facts.kernel or "")
-    assert len(took) == 6
+    assert len(took) == len(known.links) == 6
+    assert sorted(took.values()) == pytest.approx(sorted(known.links), abs=0.06)
+    results.rename(results.with_name("first"))
+    assert rehearse(repository, "--boots", "2").exit_code == 0
+    assert record(repository)["links"] == []  # they were in the cache
     assert 0 < statistics.median(took.values()) < build
 
 
@@ -132,17 +137,26 @@ def test_links_that_take_longer_than_the_first_ones_leave_time_for_fewer_boots(
     assert 40 * len(boots) + 25 * len(first) + 600 * stages <= 2700
 
 
-def test_links_that_are_in_the_cache_take_none_of_the_time(repository: Path) -> None:
-    results = repository.parent / "results"
-    counts = []
-    for name in ("linked", "cached"):
-        assert timed_run(repository, "--time", "22m").exit_code == 0
-        boots, links = boots_of(results), record(repository)["links"]
-        counts.append((len(boots), len(links)))
-        results.rename(repository.parent / name)
-    (linked, links), (cached, none) = counts
-    assert (links, none) == (12, 0)
-    assert 3 * (25 + 40) <= 40 * (cached - linked) + 25 * 3 <= links * 25 + 3 * (25 + 40)
+@pytest.mark.parametrize(
+    ("links", "linking", "seconds"),
+    [
+        ((25.0,) * 12, 0.0, 25 * 15),
+        ((), 0.0, 25 * 3),
+        ((), 400.0, 400.0),
+        ((25.0,) * 6, 400.0, 25 * 6 + 400.0),
+    ],
+)
+def test_only_links_that_were_made_take_time(
+    links: tuple[float, ...], linking: float, seconds: float
+) -> None:
+    """Of twelve images in the first stage and three after it."""
+    plan = SimpleNamespace(
+        arms=(),
+        layouts_of=lambda _: range(15),
+        first_boots=[SimpleNamespace(layout=each) for each in range(12)],
+    )
+    run = cast("BuiltRun", SimpleNamespace(plan=plan, links=links, linking_seconds=linking))
+    assert timed._seconds_of_links(run, 25.0) == seconds
 
 
 def test_one_layout_spends_the_time_on_boots(repository: Path) -> None:
