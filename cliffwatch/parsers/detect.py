@@ -55,7 +55,9 @@ def parse_printed(text: str, *, stderr: str = "") -> Parsed:
         if looks_like_veristat(text):
             return parse_veristat(text)
     if _GO.search(text) and not _is_of_bench(text):
-        return parse_go_bench(text)
+        parsed = parse_go_bench(text)
+        has_result = parsed.found or any(problem.lost for problem in parsed.problems)
+        return parsed if has_result else _foreign(text) or parsed
     return _foreign(text) or _parse_bench(text, stderr)
 
 

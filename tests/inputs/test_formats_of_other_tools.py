@@ -209,6 +209,21 @@ def test_hyperfine_is_read() -> None:
             "goos\n      │  old.txt │     new.txt      │\n      │  sec/op  │  sec/op  vs base │\n",
             "benchstat's table",
         ),
+        (
+            "goos: linux\npkg: x/y\n              │   old.txt    │              new.txt               │\n",
+            "benchstat's table",
+        ),
+        (
+            "name          old time/op    new time/op    delta\nMarshal-8        812ns ± 2%     645ns ± 1%\n",
+            "the table of an old benchstat",
+        ),
+        (
+            "# started on Thu\n\n7012.31,msec,task-clock,7012310000,100.00,0.9,CPUs utilized\n",
+            "perf stat's CSV",
+        ),
+        ("# Running 'sched/pipe' benchmark:\n       5.123456 usecs/op\n", "perf bench's output"),
+        ("           123456 run_cnt\n         98765432 cycles\n", "the output of bpftool prog profile"),
+        ("42: kprobe  name f  tag 01  gpl run_time_ns 912 run_cnt 12\n", "the output of bpftool prog show"),
     ],
 )
 def test_what_is_not_read_is_refused_by_its_name_with_the_way_out(document: str, name: str) -> None:

@@ -102,7 +102,20 @@ _TEXTS = tuple(
             "benchstat's table",
             "give the files that benchstat read",
         ),
+        (
+            r"^name {2,200}old [\w/-]{1,40} {1,200}new ",
+            "the table of an old benchstat",
+            "give the files that benchstat read",
+        ),
         ("^ {0,20}Performance counter stats for ", "perf stat's output", _CSV),
+        (
+            r"^(?:[\d.]{1,30}|<not \w{1,20}>),[\w/]{0,20},[\w:./-]{1,80},\d{1,20},\d{1,3}\.\d\d,",
+            "perf stat's CSV",
+            _CSV,
+        ),
+        (r"^# Running '[\w/]{1,40}' benchmark:", "perf bench's output", _CSV),
+        (r"^ {0,40}\d{1,20} run_cnt", "the output of bpftool prog profile", _CSV),
+        (r"^\d{1,9}: \w{1,30}  name [^\n]{0,200} run_time_ns \d", "the output of bpftool prog show", _CSV),
     )
 )
 

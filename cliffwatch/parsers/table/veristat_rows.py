@@ -10,7 +10,7 @@ from cliffwatch.parsers.readings import Problem, problem_at
 
 _BAR = re.compile(r"-+(?: +-+)+")
 _GAP = re.compile(r" {2,}|\t+")
-_PADDED = re.compile(r" {2,}(\((?:A|B|DIFF)\))")
+_PADDED = re.compile(r"(?<! ) {2,}(\((?:A|B|DIFF)\))")
 """A wide column has its blanks between title and side."""
 _CHATTER = re.compile(r"Processing '|Done\. Processed |PROCESSING |\s*$|=+$")
 _NOT_OPENED = re.compile(r"Failed to (?:open|load|process) |Can't |Error ")
