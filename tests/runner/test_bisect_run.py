@@ -118,3 +118,22 @@ def test_git_that_bisects_without_a_worktree_says_which_commit_it_means(reposito
     git(repository, "update-ref", "BISECT_HEAD", slow)
 
     assert judged(repository, here, "--case", "seq-get/nr_maps=16").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--good", "v6.12", "--treshold", "1"),
+        ("--good", "v6.12", "--threshold", "x"),
+        ("--good", "v6.12", "--threshold", "nan"),
+        ("--good", "v6.12", "--boots", "0"),
+        ("--good", "nope", "--suite", "local-storage"),
+        ("--good", "v6.12", "--suite", "no-such"),
+    ],
+)
+def test_a_mistake_in_the_command_stops_git_and_marks_no_commit_bad(
+    repository: Path, here: Path, words: tuple[str, ...]
+) -> None:
+    command = ["bisect-run", "--tree", str(repository), "--cache", str(here / "cache"), *words]
+    assert CliRunner().invoke(main, command).exit_code == 128

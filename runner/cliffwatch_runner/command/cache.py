@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import rich_click as click
 
+from cliffwatch.command.numbers import FiniteRange
 from cliffwatch.command.terminal import Form, echo_failure, form_option
 from cliffwatch.counting import size_text
 from cliffwatch.failure import Exit, wrong_usage
@@ -56,7 +57,7 @@ def cache(ctx: click.Context, cache: Path, *, entries: bool, form: Form) -> None
 @click.option("--keep", type=Size(), default=KEEP_BYTES, show_default="20G", help="Size to keep.")
 @click.option(
     "--older-than",
-    type=click.FloatRange(0),
+    type=FiniteRange(0),
     metavar="DAYS",
     help="Also remove entries that were not used for this many days.",
 )

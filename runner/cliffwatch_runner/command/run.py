@@ -9,6 +9,7 @@ from rich.console import Console
 
 from cliffwatch.command import terminal
 from cliffwatch.command.compare import report_of_run
+from cliffwatch.command.numbers import FiniteRange
 from cliffwatch.command.report_options import ReportOptions, report_options
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.samples import DEFAULT_BOOTS, DEFAULT_MODE
@@ -130,7 +131,7 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 )
 @click.option(
     "--hang-after",
-    type=click.FloatRange(10),
+    type=FiniteRange(10),
     default=60.0,
     show_default=True,
     help="Seconds of the guest's clock without a sign of life, in addition to the time of its case, after "

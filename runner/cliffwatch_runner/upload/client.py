@@ -1,5 +1,6 @@
 """Talks to the service over HTTP. No other module of the runner does."""
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,14 +10,19 @@ from urllib.parse import quote
 import httpx2
 import zstandard
 
+from cliffwatch.counting import format_duration, size_text
 from cliffwatch.failure import HttpFailure
 from cliffwatch.formats.reading import convert_to
 from cliffwatch.formats.values import Part
 from cliffwatch.parsers.readings import Problem
+from cliffwatch_runner import clock
 
 PREFIX = "/api/v1"
 _TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
 _LONGEST_WAIT = 900.0
+_LARGEST_ANSWER = 64 << 20
+_LONGEST_ANSWER = 120.0
+"""Seconds for the body of an answer."""
 
 
 class _Problem(Part, frozen=True, kw_only=True):
@@ -102,25 +108,46 @@ class Client:
         return reply
 
     def _try(self, method: str, path: str, **more: Any) -> Reply:
+        address = PREFIX + quote(path, safe="/.?=&")
         try:
-            response = self._http.request(method, PREFIX + quote(path, safe="/.?=&"), **more)
-        except (httpx2.RequestError, httpx2.InvalidURL) as error:
+            with self._http.stream(method, address, **more) as response:
+                content = _whole_answer(response)
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            return HttpFailure(
+                whose="usage", message=f"{self.url!r} is no address: {error}", next_step="check the URL"
+            )
+        except httpx2.RequestError as error:
             return unreached(f"{self.url}: {error or type(error).__name__}")
-        return self._read(response)
+        if content is None:
+            return unreached(
+                f"{self.url} sends more than {size_text(_LARGEST_ANSWER)}, or for longer than"
+                f" {format_duration(_LONGEST_ANSWER)}"
+            )
+        return self._read(response, content)
 
-    def _read(self, response: httpx2.Response) -> Reply:
+    def _read(self, response: httpx2.Response, content: bytes) -> Reply:
         status = response.status_code
         try:
-            body = response.json() if response.content else None
-        except ValueError:
+            body = json.loads(content) if content else None
+        except (ValueError, RecursionError):
             if response.is_success:
-                return unreached(f"{self.url} answers {status} without JSON: it is another service")
+                return unreached(
+                    f"{self.url} answers {status} without JSON: it may be another service: check the URL"
+                )
             body = None
         if response.is_success:
             return Answered(status=status, body=body)
+        if response.is_redirect:
+            return HttpFailure(
+                whose="usage",
+                message=f"{self.url} redirects to {response.headers.get('Location', 'nowhere')[:300]!r}",
+                next_step="give the address of the service itself",
+                status=status,
+            )
         problem = convert_to(body, _Problem)
         if isinstance(problem, Problem):
-            problem = _Problem(title=response.reason_phrase, detail=response.text[:300])
+            said = content[:300].decode(errors="replace").strip()
+            problem = _Problem(title=response.reason_phrase, detail=said or f"it answers {status}")
         if status in (408, 429) or status >= 500:
             said = f"{self.url}: {problem.title}: {problem.detail}"
             return unreached(said, status=status, wait=_wait(response))
@@ -131,6 +158,17 @@ class Client:
             evidence=problem.title,
             status=status,
         )
+
+
+def _whole_answer(response: httpx2.Response) -> bytes | None:
+    """Returns the body; None if it is too large or takes too long."""
+    began, parts, total = clock.monotonic(), list[bytes](), 0
+    for part in response.iter_bytes():
+        parts.append(part)
+        total += len(part)
+        if total > _LARGEST_ANSWER or clock.monotonic() - began > _LONGEST_ANSWER:
+            return None
+    return b"".join(parts)
 
 
 def unreached(reason: str, *, status: int = 0, wait: float = 0.0) -> HttpFailure:

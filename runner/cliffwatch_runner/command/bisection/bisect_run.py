@@ -32,7 +32,27 @@ from cliffwatch_runner.run.run import run as carry_out
 from cliffwatch_runner.source.named_repository import read_repository
 
 
-@click.command(name="bisect-run")
+class _GitsCommand(click.RichCommand):
+    """Ends with 128 where it cannot judge: git would take 2 and other codes below 128 as `bad`."""
+
+    def make_context(self, *arguments: Any, **settings: Any) -> click.Context:
+        try:
+            return super().make_context(*arguments, **settings)
+        except click.ClickException as error:
+            error.show()
+            raise SystemExit(int(Step.STOP)) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            error.show()
+            raise SystemExit(int(Step.STOP)) from None
+        except SystemExit as error:
+            raise SystemExit(error.code if error.code in tuple(Step) else int(Step.STOP)) from None
+
+
+@click.command(name="bisect-run", cls=_GitsCommand)
 @click.option(
     "--good",
     required=True,

@@ -9,6 +9,7 @@ import rich_click as click
 
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.command.numbers import FiniteRange
 from cliffwatch.failure import Failure
 from cliffwatch.stats.history.culprits.question import ChangeDirection
 from cliffwatch_runner.build.cache.executed import measured_by_case
@@ -36,7 +37,7 @@ _OPTIONS = (
     case_option,
     click.option(
         "--threshold",
-        type=click.FloatRange(0, 100),
+        type=FiniteRange(0, 100),
         metavar="PERCENT",
         help="Smallest change that makes a commit bad; default: the threshold of each row, as in a report.",
     ),

@@ -6,6 +6,7 @@ from typing import Literal, cast
 
 import rich_click as click
 
+from cliffwatch.command.numbers import FiniteRange
 from cliffwatch.samples import BOOTS_CHOICES, MOST_ASKED_BOOTS, BootsWord
 from cliffwatch.stats.stages import Stages
 from cliffwatch_runner.plan.request import STAGES_OF_WORDS
@@ -53,7 +54,7 @@ def boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | N
 
 hours_option = click.option(
     "--hours",
-    type=click.FloatRange(0.01, 240),
+    type=FiniteRange(0.01, 240),
     default=8.0,
     show_default=True,
     help="Time limit of a job, in hours.",
