@@ -3,6 +3,7 @@ that the bench did.
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,47 @@ def test_a_release_that_does_not_build_costs_its_column_alone(history: Path, tmp
     report = (tmp_path / "out" / "report.md").read_text()
     assert "| 200.000 | 250.000 | - | ▲ +25.00 % | - | 6.13 |" in report
     assert "6.15: linux" in report or "6.15: " in report
+
+
+def test_a_step_over_a_release_without_values_names_the_releases_that_were_compared(
+    history: Path, tmp_path: Path
+) -> None:
+    good = (history / "kernel/bpf/core.c").read_text()
+    change(history, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42\n}\n", "bpf: Break it")
+    release(history, 15, "good\n")
+    change(history, "kernel/bpf/core.c", good, "bpf: Mend it")
+    release(history, 16, "slow\n")
+    done = audit(history, tmp_path, tags=("v6.12", "v6.15", "v6.16"))
+
+    assert done.exit_code == Exit.DONE, done.output
+    assert "6.15: nothing is compared with it." in done.stdout
+    assert "6.12 to 6.16: 5 slower or worse" in done.stdout
+    assert "6.15 to 6.16" not in done.stdout
+
+
+def test_where_nothing_could_be_measured_the_reason_is_the_end(history: Path, tmp_path: Path) -> None:
+    change(history, "kernel/bpf/core.c", "int bpf_prog_run(void)\n{\n\treturn 42\n}\n", "bpf: Break it")
+    for number, behaviour in ((15, "good\n"), (16, "slow\n")):
+        release(history, number, behaviour)
+    done = audit(history, tmp_path, tags=("v6.15", "v6.16"))
+
+    assert done.exit_code == Exit.KERNEL_FAILED, done.output
+    assert "cliffwatch: 6.15: it does not build" in done.stderr
+    assert "kernel/bpf/core.c" in done.stderr
+    assert audit(history, tmp_path / "other", "--case", "zzz").exit_code == Exit.USAGE
+
+
+def test_an_audit_with_a_damaged_run_keeps_its_report(audited: tuple[Result, Path], tmp_path: Path) -> None:
+    _, out = audited
+    damaged = tmp_path / "damaged"
+    shutil.copytree(out, damaged)
+    (damaged / "runs" / "local-storage" / "run.json").write_text("{")
+    before = (damaged / "report.md").read_bytes()
+    done = CliRunner().invoke(releases, ["--out", str(damaged), "--report-only"])
+
+    assert done.exit_code == Exit.USAGE, done.output
+    assert "runs/local-storage" in done.stderr.replace("\n", "")
+    assert (damaged / "report.md").read_bytes() == before
 
 
 def test_the_site_needs_no_service_and_asks_no_other_host(audited: tuple[Result, Path]) -> None:

@@ -1,7 +1,7 @@
 """Builds the kernel of each arm and one bench, and plans the run anew by what was built."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.counting import count_noun
@@ -155,7 +155,11 @@ def _bench(arms: Mapping[str, BuiltArm], run: PlannedRun, tools: RunTools) -> _B
     """
     kernels = {name: arm.kernel for name, arm in arms.items() if isinstance(arm.kernel, Kernel)}
     if not kernels:
-        return tuple(arm.kernel for arm in arms.values() if isinstance(arm.kernel, Failure))
+        return tuple(
+            replace(arm.kernel, message=f"{name}: {arm.kernel.message}")
+            for name, arm in arms.items()
+            if isinstance(arm.kernel, Failure)
+        )
     if not run.need_bench:
         return _Bench(program=None, name=run.bench_from)
     revisions = {arm.arm: arm.revision for arm in run.subjects if arm.revision is not None}

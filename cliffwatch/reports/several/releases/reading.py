@@ -45,17 +45,25 @@ def read_record(folder: Path) -> ReleasesRecord | Failure:
     return record
 
 
-def read_audit(folder: Path) -> Audit | Failure:
-    """Reads every finished run of a folder. Runs that cannot be read become notes of their suite."""
+def read_audit(folder: Path, *, whole: bool = False) -> Audit | Failure:
+    """Reads every finished run of a folder.
+
+    Runs that cannot be read become notes of their suite, or a failure if the `whole` audit is wanted.
+    """
     record = read_record(folder)
     if isinstance(record, Failure):
         return record
     read = [(about, read_run(folder / about.folder)) for about in record.runs]
     runs = [(about, run) for about, run in read if not isinstance(run, Failure)]
     unread = [(about, run) for about, run in read if isinstance(run, Failure)]
+    if unread and whole:
+        return wrong_usage(
+            f"{folder / unread[0][0].folder}: {unread[0][1].message}",
+            "restore the folder, or measure the audit again in another one; the report is as it was",
+        )
     notes = {suite: [f.message for about, f in unread if about.suite == suite] for suite in record.suites}
     for failure in record.failures:
-        notes.setdefault(failure.suite, []).append(f"bench of {failure.bench}: {failure.message}")
+        notes.setdefault(failure.suite, []).append(f"{failure.message} (with the bench of {failure.bench})")
     names = [each.name for each in record.releases]
     suites = tuple(
         _suite(suite, names, [each for each in runs if each[0].suite == suite], notes.get(suite, []))

@@ -46,12 +46,16 @@ def counts(audit: Audit) -> Iterator[str]:
         if not steps:
             yield f"{release.name}: nothing is compared with it."
             continue
-        found = {verdict: sum(step.row.verdict == verdict for step in steps) for verdict in _VERDICTS}
-        rest = len(steps) - sum(found.values())
-        parts = [f"{found[verdict]} {word}" for verdict, word in _VERDICTS.items()]
-        other = f", {rest} not judged" if rest else ""
-        earlier = audit.releases[position].name
-        yield f"{earlier} to {release.name}: {', '.join(parts)}{other}, of {count_noun(len(steps), 'row')}."
+        for earlier in dict.fromkeys(step.earlier for step in steps):  # over a release without values, too
+            pair = [step for step in steps if step.earlier == earlier]
+            yield f"{earlier} to {release.name}: {_count_steps(pair)}, of {count_noun(len(pair), 'row')}."
+
+
+def _count_steps(steps: Sequence[Step]) -> str:
+    found = {verdict: sum(step.row.verdict == verdict for step in steps) for verdict in _VERDICTS}
+    rest = len(steps) - sum(found.values())
+    parts = [f"{found[verdict]} {word}" for verdict, word in _VERDICTS.items()]
+    return ", ".join([*parts, *([f"{rest} not judged"] if rest else [])])
 
 
 _VERDICTS = {

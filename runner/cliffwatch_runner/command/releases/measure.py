@@ -33,6 +33,8 @@ class ReleasesRun:
     """What all runs share; `arms`, `compares`, `suites`, `bench_from`, `cases` and `out` are set for each."""
     progress: Progress
     stop: threading.Event
+    failed: list[Failure]
+    """Why suites could not be measured."""
 
     def measure(self) -> None:
         """Measures what is not done. Ends early if `stop` is set."""
@@ -113,6 +115,7 @@ class ReleasesRun:
             )
             for each in failures
         )
+        self.failed += failures
         for each in failures:
             self.progress.note(f"{suite}: {each.message}")
         self._write(msgspec.structs.replace(self.record, failures=(*kept, *added)))

@@ -1,6 +1,7 @@
 """`cliffwatch releases`: measures the suites on several releases, and writes what changed between them."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -137,29 +138,30 @@ def releases(
         jobs=jobs,
         **options,  # type: ignore[arg-type]  # click has checked them
     )
-    ended = _report(asked.out) if report_only else _measure_and_report(asked, console)
-    raise SystemExit(print_failures(ended, console) if isinstance(ended, tuple) else _print(ended, console))
+    failed: list[Failure] = []
+    ended = (
+        write_reports(asked.out, whole=True) if report_only else _measure_and_report(asked, console, failed)
+    )
+    if isinstance(ended, Failure):
+        raise SystemExit(print_failures((ended,), console))
+    raise SystemExit(_print(ended, tuple(dict.fromkeys(failed)), console))
 
 
-def _print(written: Written, console: Console) -> Exit:
+def _print(written: Written, failed: Sequence[Failure], console: Console) -> Exit:
     click.echo(written.text, nl=False)
     if written.interrupted:
         console.print("cliffwatch: interrupted. Run the same command to go on.", highlight=False)
         return Exit.INTERRUPTED
-    return Exit.DONE
+    return print_failures(failed, console) if written.empty and failed else Exit.DONE
 
 
-def _report(folder: Path, *, interrupted: bool = False) -> Written | tuple[Failure, ...]:
-    written = write_reports(folder, interrupted=interrupted)
-    return (written,) if isinstance(written, Failure) else written
-
-
-def _measure_and_report(asked: _Asked, console: Console) -> Written | tuple[Failure, ...]:
+def _measure_and_report(asked: _Asked, console: Console, failed: list[Failure]) -> Written | Failure:
+    """Adds to `failed` why suites could not be measured."""
     progress = TimedPhases(progress_display(console))
     request = _request(asked)
     with stopping() as stop:
         try:
-            measured = _measure(asked, request, progress, stop)
+            measured = _measure(asked, request, progress, stop, failed)
         except Stopped:
             measured = None
         except OSError as error:
@@ -167,11 +169,13 @@ def _measure_and_report(asked: _Asked, console: Console) -> Written | tuple[Fail
         finally:
             progress.close()
     if measured is not None:
-        return (measured,)
-    return _report(asked.out, interrupted=stop.is_set())
+        return measured
+    return write_reports(asked.out, interrupted=stop.is_set())
 
 
-def _measure(asked: _Asked, request: RunRequest, progress: Progress, stop: threading.Event) -> Failure | None:
+def _measure(
+    asked: _Asked, request: RunRequest, progress: Progress, stop: threading.Event, failed: list[Failure]
+) -> Failure | None:
     asked.out.mkdir(parents=True, exist_ok=True)
     waiting = "waiting for another audit in this folder to end"
     with hold_lock(asked.out / ".lock", waiting=lambda: progress.note(waiting), should_stop=stop.is_set):
@@ -188,6 +192,7 @@ def _measure(asked: _Asked, request: RunRequest, progress: Progress, stop: threa
             request=replace(request, bench_from=bench),
             progress=progress,
             stop=stop,
+            failed=failed,
         ).measure()
     return None
 

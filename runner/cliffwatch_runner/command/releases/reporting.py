@@ -23,11 +23,16 @@ class Written:
     text: str
     """For the terminal."""
     interrupted: bool
+    empty: bool
+    """True if no release has a value."""
 
 
-def write_reports(folder: Path, *, interrupted: bool = False) -> Written | Failure:
-    """Writes report.md, site/ and data/ below the folder of an audit."""
-    audit = read_audit(folder)
+def write_reports(folder: Path, *, interrupted: bool = False, whole: bool = False) -> Written | Failure:
+    """Writes report.md, site/ and data/ below the folder of an audit.
+
+    If the `whole` audit is wanted and a run cannot be read, nothing is written.
+    """
+    audit = read_audit(folder, whole=whole)
     if isinstance(audit, Failure):
         return audit
     site = folder / SITE
@@ -37,7 +42,8 @@ def write_reports(folder: Path, *, interrupted: bool = False) -> Written | Failu
     (folder / REPORT).write_text(markdown_of(audit), encoding="utf-8", errors="replace")
     _write_data(folder)
     where = f"\n{folder / REPORT}, {site / 'index.html'}, {folder / DATA}\n"
-    return Written(text=text_of(audit) + where, interrupted=interrupted)
+    empty = not any(suite.rows for suite in audit.suites)
+    return Written(text=text_of(audit) + where, interrupted=interrupted, empty=empty)
 
 
 def _write_data(folder: Path) -> None:
