@@ -124,6 +124,8 @@ def test_a_file_belongs_to_the_object_with_the_longest_name_that_fits(folder: Pa
         ("layers.pcap", capture(*[PACKET] * 65), "at most 64"),
         ("layers.pcap", capture(), "it has no packet"),
         ("layers.many.json", b"{", "it is no JSON"),
+        ("layers.many.json", b"[" * 200_000, "it is no JSON"),
+        ("other.o", b"hi", "it is no BPF object"),
         ("layers.many.json", b'{"rodata": 3}', "cannot be used"),
         ("layers.many.json", b'{"rodata": {".rodata": "00"}}', "has 4 bytes, and 1 were recorded"),
         ("layers.many.json", b'{"rodata": {".text": "00"}}', "no section of constants"),
@@ -140,6 +142,23 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(
 
     assert why in refusal(folder)
     assert name in refusal(folder)
+
+
+@pytest.mark.parametrize("name", ["layers.data", "layers.pcap", "layers.many.json"])
+def test_a_pipe_is_refused_and_not_waited_for(folder: Path, name: str) -> None:
+    os.mkfifo(folder / name)
+    assert f"{name} cannot be read: it is not a regular file" in refusal(folder)
+
+
+def test_a_file_without_end_is_refused_and_not_read_to_it(folder: Path) -> None:
+    with (folder / "layers.many.json").open("wb") as file:
+        file.truncate(4 << 30)
+    assert "layers.many.json cannot be read: it is larger than 64 MiB" in refusal(folder)
+    ended = CliRunner().invoke(
+        record, [str(folder / "layers.bpf.o"), "--name", "many", "--rodata", "/dev/zero"]
+    )
+    assert ended.exit_code == 2
+    assert "/dev/zero cannot be read: it is not a regular file" in ended.output
 
 
 def test_a_configuration_of_what_is_no_object_is_refused(tmp_path: Path) -> None:

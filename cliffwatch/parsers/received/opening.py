@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from cliffwatch.counting import size_text
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.parsers.received.decoding import decode
 from cliffwatch.parsers.received.unpacking import LARGEST_BYTES, unpack
@@ -47,6 +48,17 @@ def read_regular(path: Path, most: int) -> bytes:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file, but a pipe, a device or a folder")
         return file.read(most)
+
+
+def read_limited(path: Path, most: int = LARGEST_BYTES) -> bytes:
+    """Reads a file of at most `most` bytes. Raises OSError as `read_regular`, and for a larger file."""
+    try:
+        content = read_regular(path, most + 1)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {size_text(most)}", str(path))
+    return content
 
 
 def _read(name: str) -> bytes:

@@ -8,6 +8,7 @@ import rich_click as click
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.parsers.received.opening import read_limited
 from cliffwatch_runner.objects.configuration import (
     RODATA,
     RecordedConfiguration,
@@ -75,4 +76,8 @@ def _record(
     )
     if isinstance(read, Failure):
         return read
-    return record_configuration(object_file.read_bytes(), *read)
+    try:
+        content = read_limited(object_file)
+    except OSError as error:
+        return wrong_usage(f"{object_file} cannot be read: {error.strerror}", "name an object file")
+    return record_configuration(content, *read)

@@ -36,7 +36,7 @@ def read_configuration(text: str) -> RecordedConfiguration | str:
     """Reads a recorded configuration. Returns what is wrong with it as text."""
     try:
         content = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "it is no JSON"
     read = convert_to(content, RecordedConfiguration)
     return str(read) if isinstance(read, Problem) else read

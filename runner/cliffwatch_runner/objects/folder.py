@@ -18,14 +18,17 @@ from pathlib import Path
 
 from cliffwatch.counting import size_text
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.parsers.received.opening import read_limited
 from cliffwatch_runner.build.programs.objects import ARCHIVE
 from cliffwatch_runner.guest.programs import GuestData, OwnObject
 from cliffwatch_runner.objects.captures import packets_of
 from cliffwatch_runner.objects.configuration import configured, read_configuration
+from cliffwatch_runner.objects.elf import NOT_AN_OBJECT
 
 MOST_OBJECTS = 2000
 _INPUTS = (".data", ".ctx", ".pcap")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,49}", re.ASCII)
+_ELF = b"\x7fELF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,8 @@ def objects_of_folder(folder: Path, limit: int) -> GuestData | Failure:
         return fault.failure
     except OSError as error:
         return wrong_usage(
-            f"--data: {folder} cannot be read: {error.strerror}", "make its files readable to you"
+            f"--data: {error.filename or folder} cannot be read: {error.strerror}",
+            "give plain files that you may read",
         )
     if len(content) > limit:
         return wrong_usage(
@@ -101,7 +105,10 @@ def _pack(folder: Path, found: list[Path]) -> tuple[bytes, tuple[OwnObject, ...]
     beside = {path.name: _Beside() for path in found}
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for path in found:
-            _add(archive, path.name, path.read_bytes())
+            content = read_limited(path)
+            if not content.startswith(_ELF):
+                raise _Fault(_unusable(path, f"{path.name}: {NOT_AN_OBJECT}"))
+            _add(archive, path.name, content)
         for path in sorted(folder.iterdir()):
             kind = path.suffix
             owner = _owner(path.name.removesuffix(kind), found)
@@ -138,7 +145,7 @@ def _owner(name: str, found: Collection[Path]) -> Path | None:
 
 
 def _inputs(path: Path, name: str) -> Iterator[tuple[str, bytes]]:
-    content = path.read_bytes()
+    content = read_limited(path)
     if not content:
         raise _Fault(_unusable(path, "it is empty"))
     if path.suffix != ".pcap":
@@ -152,10 +159,10 @@ def _inputs(path: Path, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _configured(owner: Path, path: Path) -> bytes:
-    recorded = read_configuration(path.read_text(errors="replace"))
+    recorded = read_configuration(read_limited(path).decode(errors="replace"))
     if isinstance(recorded, str):
         raise _Fault(_unusable(path, recorded))
-    content = configured(owner.read_bytes(), recorded)
+    content = configured(read_limited(owner), recorded)
     if isinstance(content, str):
         raise _Fault(_unusable(path, f"{owner.name}: {content}"))
     return content

@@ -11,6 +11,7 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import convert_to
 from cliffwatch.formats.values import Part
 from cliffwatch.parsers.readings import Problem
+from cliffwatch.parsers.received.opening import read_limited
 from cliffwatch_runner import process
 from cliffwatch_runner.objects.configuration import RODATA
 
@@ -49,7 +50,7 @@ def read_maps(text: str) -> tuple[LoadedMap, ...] | str:
     """Reads what `bpftool -j map show` printed. Returns what is wrong with it as text."""
     try:
         read = convert_to(json.loads(text), tuple[LoadedMap, ...])
-    except ValueError:
+    except (ValueError, RecursionError):
         return "it is not what `bpftool -j map show` prints"
     return str(read) if isinstance(read, Problem) else read
 
@@ -64,7 +65,7 @@ def read_value(content: bytes) -> bytes | str:
         if isinstance(entries, Problem) or len(entries) != 1:
             return wrong
         return bytes(int(byte, 16) for byte in entries[0].value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return wrong
 
 
@@ -113,11 +114,11 @@ def read_files(rodata: Mapping[str, Path], maps: Path | None) -> Loaded | Failur
     values: dict[str, bytes] = {}
     try:
         for section, file in rodata.items():
-            value = read_value(file.read_bytes())
+            value = read_value(read_limited(file))
             if isinstance(value, str):
                 return wrong_usage(f"{file}: {value}", "save the output of `bpftool -j map dump name …`")
             values[section] = value
-        listed = read_maps(maps.read_text(errors="replace")) if maps is not None else ()
+        listed = read_maps(read_limited(maps).decode(errors="replace")) if maps is not None else ()
     except OSError as error:
         return wrong_usage(f"{error.filename} cannot be read: {error.strerror}", "check the path")
     if isinstance(listed, str):

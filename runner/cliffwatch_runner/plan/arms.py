@@ -17,6 +17,7 @@ from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import convert_to
 from cliffwatch.formats.values import MOST_ARMS, copy_fields
 from cliffwatch.parsers.readings import Problem
+from cliffwatch.parsers.received.opening import read_limited
 from cliffwatch.samples import AUXILIARY_ARMS
 from cliffwatch_runner.plan.arm_words.sweep import KEY, expand_sweep
 from cliffwatch_runner.source.go_modules import is_module_path
@@ -206,7 +207,7 @@ def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
     Relative paths are resolved against the file's folder.
     """
     try:
-        text = path.read_text()
+        text = read_limited(path).decode()
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         return _wrong(f"--arms: {path} cannot be read: {error}")
