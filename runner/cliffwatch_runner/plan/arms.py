@@ -202,7 +202,7 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def read_arms(path: Path) -> tuple[ArmRequest, ...] | Failure:
-    """Reads arms from a TOML file or a JSON file of its structure. Paths are relative to the file's folder."""
+    """Reads arms from a TOML file, or JSON of its structure. Paths are relative to the file's folder."""
     try:
         text = read_limited(path).decode()
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
