@@ -85,8 +85,10 @@ def test_go_modules_are_named_by_version_or_folder() -> None:
         ("a/b=HEAD", "is not an arm name"),
         ("p{n}=HEAD sweep=n", "sets nothing: give sweep=NAME=VALUE"),
         ("p{n}=HEAD sweep=n=0..15", "needs 1 to 15 values: give one such as sweep=n=0..10"),
-        ("p{n}=HEAD sweep=n=10..0", "needs 1 to 15 values"),
+        ("p{n}=HEAD sweep=n=10..0", "is no rising range of whole numbers"),
         ("p{n}=HEAD sweep=n=0,,1", "needs 1 to 15 values"),
+        ("p{n}=HEAD sweep=n=0..1000000000000", "is no rising range of whole numbers"),
+        ("p{n}=HEAD sweep=n=a..c", "is no rising range of whole numbers"),
         ("p{n}=HEAD sweep=N=0..1", "is not a sweep: give one such as"),
         ("p{n}=HEAD sweep=n=0..1 sweep=m=0..1", "sweep names one knob"),
         (
@@ -167,6 +169,11 @@ def test_a_sweep_is_an_arm_for_each_value_of_a_knob() -> None:
         ("v2", (Path("v2.patch"),), ("x={y}",)),
         ("v3a", (Path("v3a.patch"),), ("x={y}",)),
     ]
+
+
+def test_a_range_may_begin_below_zero() -> None:
+    found = arms_of("p{n}=HEAD sysctl=kernel.x={n} sweep=n=-1..1")
+    assert [arm.sysctl for arm in found] == [{"kernel.x": text} for text in ("-1", "0", "1")]
 
 
 def test_a_file_sweeps_too(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from cliffwatch.command import terminal
-from cliffwatch.command.terminal import Form, form_option
-from cliffwatch.failure import Exit, Failure
+from cliffwatch.command.terminal import Form, echo_failure, form_option
+from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.samples import DEFAULT_ACCEL, Accel, Mode
 from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.options.measuring import accel_option, mode_option
@@ -76,7 +76,14 @@ def doctor(
     if wrong is not None:
         sys.exit(terminal.echo_failure(wrong))
     if tuning_helper is not None:
-        write_helper(tuning_helper)
+        try:
+            write_helper(tuning_helper)
+        except OSError as error:
+            refused = wrong_usage(
+                f"--tuning-helper: {tuning_helper} cannot be written: {error.strerror}",
+                "name a file in a folder of yours",
+            )
+            raise SystemExit(echo_failure(refused)) from error
         console.print(Text(f"Wrote {tuning_helper}; docs/host.md says how root installs it."), soft_wrap=True)
         sys.exit(Exit.DONE)
     if restore:

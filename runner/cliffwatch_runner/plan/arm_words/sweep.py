@@ -9,7 +9,8 @@ from cliffwatch.formats.values import MOST_ARMS
 KEY = "sweep"
 _VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,19}", re.ASCII)
 _SUCH_AS = "give one such as sweep=n=0..10 or sweep=n=0,2,5,10"
-_RANGE = re.compile(r"(\d{1,9})\.\.(\d{1,9})", re.ASCII)
+_RANGE = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})", re.ASCII)
+_LIKE_A_RANGE = re.compile(r"-?\w{1,40}\.\.-?\w{1,40}", re.ASCII)
 
 
 def expand_sweep(arm: Mapping[str, object]) -> list[Mapping[str, object]] | Failure:
@@ -27,7 +28,8 @@ def expand_sweep(arm: Mapping[str, object]) -> list[Mapping[str, object]] | Fail
         return wrong_usage(f"sweep={variable}={written} is not a sweep", _SUCH_AS)
     values = _values(written)
     if not 1 <= len(values) < MOST_ARMS or not all(values):
-        return wrong_usage(f"sweep={variable}={written} needs 1 to {MOST_ARMS - 1} values", _SUCH_AS)
+        wrong = f"needs 1 to {MOST_ARMS - 1} values" if values else "is no rising range of whole numbers"
+        return wrong_usage(f"sweep={variable}={written} {wrong}", _SUCH_AS)
     if f"{{{variable}}}" not in str(arm.get("name")):
         return wrong_usage("each arm of the sweep needs its own name", f"put {{{variable}}} into the name")
     without = {name: value for name, value in arm.items() if name != KEY}
@@ -35,7 +37,10 @@ def expand_sweep(arm: Mapping[str, object]) -> list[Mapping[str, object]] | Fail
 
 
 def _values(written: str) -> list[str]:
+    """Returns the values; none of a range whose ends are no whole numbers."""
     ends = _RANGE.fullmatch(written)
+    if ends is None and _LIKE_A_RANGE.fullmatch(written):
+        return []
     if ends is None:
         return [each.strip() for each in written.split(",")]
     first, last = int(ends[1]), int(ends[2])
