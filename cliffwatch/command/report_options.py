@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import rich_click as click
 
-from cliffwatch.command.numbers import FiniteRange
 from cliffwatch.command.terminal import echo_failure, wants_no_colour
 from cliffwatch.comparing.thresholds import COUNTED, NOISY
 from cliffwatch.failure import Failure, wrong_usage
@@ -144,7 +143,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--threshold",
         "notable",
-        type=FiniteRange(0, 100),
+        type=click.FloatRange(0, 100),
         callback=_number,
         metavar="PERCENT",
         help=(
