@@ -125,7 +125,6 @@ def test_a_file_belongs_to_the_object_with_the_longest_name_that_fits(folder: Pa
         ("layers.pcap", capture(), "it has no packet"),
         ("layers.many.json", b"{", "it is no JSON"),
         ("layers.many.json", b"[" * 200_000, "it is no JSON"),
-        ("other.o", b"hi", "it is no BPF object"),
         ("layers.many.json", b'{"rodata": 3}', "cannot be used"),
         ("layers.many.json", b'{"rodata": {".rodata": "00"}}', "has 4 bytes, and 1 were recorded"),
         ("layers.many.json", b'{"rodata": {".text": "00"}}', "no section of constants"),

@@ -23,12 +23,10 @@ from cliffwatch_runner.build.programs.objects import ARCHIVE
 from cliffwatch_runner.guest.programs import GuestData, OwnObject
 from cliffwatch_runner.objects.captures import packets_of
 from cliffwatch_runner.objects.configuration import configured, read_configuration
-from cliffwatch_runner.objects.elf import NOT_AN_OBJECT
 
 MOST_OBJECTS = 2000
 _INPUTS = (".data", ".ctx", ".pcap")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,49}", re.ASCII)
-_ELF = b"\x7fELF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +103,7 @@ def _pack(folder: Path, found: list[Path]) -> tuple[bytes, tuple[OwnObject, ...]
     beside = {path.name: _Beside() for path in found}
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for path in found:
-            content = read_limited(path)
-            if not content.startswith(_ELF):
-                raise _Fault(_unusable(path, f"{path.name}: {NOT_AN_OBJECT}"))
-            _add(archive, path.name, content)
+            _add(archive, path.name, read_limited(path))
         for path in sorted(folder.iterdir()):
             kind = path.suffix
             owner = _owner(path.name.removesuffix(kind), found)
