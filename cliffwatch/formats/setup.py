@@ -38,8 +38,8 @@ Image = Annotated[str, Meta(max_length=200, pattern=r"^[a-z0-9][A-Za-z0-9_./:@-]
 ModulePath = Annotated[str, Meta(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._~/-]*(?![\s\S])")]
 ModuleVersion = Annotated[str, Meta(pattern=r"^(?:v[0-9][0-9A-Za-z.+-]{0,80}|[0-9a-f]{7,40})(?![\s\S])")]
 Cpus = Annotated[int, Meta(ge=1, le=255)]
-MOST_LAYOUTS = 100
-Layouts = Annotated[int, Meta(ge=1, le=MOST_LAYOUTS)]
+MOST_ASKED_LAYOUTS = 100
+Layouts = Annotated[int, Meta(ge=1, le=MOST_ASKED_LAYOUTS)]
 Seconds = Annotated[float, Meta(ge=1, le=7 * 86400)]
 
 
@@ -182,7 +182,7 @@ def _faults_of_walltime(setup: Setup) -> Iterator[str]:
     if setup.matched and setup.layouts == 1:
         yield "with one layout of each kernel there is none to match: ask for more, or for no matched ones"
     if setup.seconds is not None and (setup.matched or setup.layouts not in (None, 1)):
-        yield "a time decides how many layouts it has, and has no matched ones: leave out one of them"
+        yield "a time chooses the layouts itself and has no matched ones: give the time alone"
 
 
 def _named_files(setup: Setup, sent: set[str]) -> set[str]:

@@ -1,7 +1,6 @@
 """Finds error reports of the kernel (BUG, WARNING, Oops, stall, panic) in a console log or dmesg."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 CASE_MARK = "cliffwatch: case "
@@ -25,6 +24,8 @@ _LONGEST_TITLE = 200
 class Splat:
     """One error report of the kernel."""
 
+    line: int
+    """Where it begins, from 1."""
     title: str
     """Its first line, at most 200 characters."""
     text: str
@@ -42,7 +43,7 @@ def find_splats(log: str) -> tuple[Splat, ...]:
     """
     case: str | None = None
     splats: list[Splat] = []
-    lines = log.splitlines()
+    lines = log.splitlines() if _ANYWHERE.search(log) else []
     skip_until = 0
     for number, line in enumerate(lines):
         text = _kernel_text(line)
@@ -50,27 +51,19 @@ def find_splats(log: str) -> tuple[Splat, ...]:
             case = text.partition(CASE_MARK)[2].strip()
         elif number >= skip_until and _SPLAT.search(text):
             block = lines[number : number + _KEPT_LINES]
-            splats.append(_splat(text, block, case))
+            splats.append(_splat(number + 1, text, block, case))
             skip_until = number + _length(block)
     return tuple(splats)
 
 
-def splat_lines(log: str) -> Iterator[tuple[int, str]]:
-    """Yields the line number, from 1, and the title of each splat. Never raises."""
-    lines = log.splitlines() if _ANYWHERE.search(log) else []
-    skip_until = 0
-    for number, line in enumerate(lines):
-        text = _kernel_text(line) if number >= skip_until else ""
-        if text and _SPLAT.search(text):
-            yield number + 1, text[:_LONGEST_TITLE]
-            skip_until = number + _length(lines[number : number + _KEPT_LINES])
-
-
-def _splat(title: str, block: list[str], case: str | None) -> Splat:
+def _splat(line: int, title: str, block: list[str], case: str | None) -> Splat:
     kept = block[: _length(block)]
-    panic = any(_PANIC.search(line) for line in kept)
     return Splat(
-        title=title[:_LONGEST_TITLE], text="\n".join(line[:300] for line in kept), case=case, panic=panic
+        line=line,
+        title=title[:_LONGEST_TITLE],
+        text="\n".join(each[:300] for each in kept),
+        case=case,
+        panic=any(_PANIC.search(each) for each in kept),
     )
 
 

@@ -90,14 +90,14 @@ def test_the_same_key_for_another_time_is_another_request(running: Running) -> N
         ({"setup": {"seconds": 0.1}}, "setup.seconds"),
         ({"setup": {"seconds": 1e9}}, "setup.seconds"),
         ({"setup": {"layouts": 1, "matched": True}}, "there is none to match"),
-        ({"setup": {"seconds": 60, "layouts": 4}}, "a time decides how many layouts it has"),
+        ({"setup": {"seconds": 60, "layouts": 4}}, "a time chooses the layouts itself"),
         ({"setup": {"seconds": 60, "matched": True}}, "has no matched ones"),
-        ({"setup": {"seconds": 60}, "boots": "10"}, "boots: a time decides how many boots it has"),
+        ({"setup": {"seconds": 60}, "boots": "10"}, "boots: a time chooses the number of boots"),
         ({"setup": {"matched": True}, "boots": "10"}, "ask for staged or careful boots"),
         ({"setup": {"layouts": 4}, "boots": "3"}, "4 layouts cannot share 3 boots of each kernel"),
         (
             {"setup": {"layouts": 4, "seconds": None}, "targets": [EMULATED]},
-            "layouts: only walltime has it, and no target is in walltime",
+            "layouts: only for walltime, and no target is in walltime",
         ),
     ],
 )

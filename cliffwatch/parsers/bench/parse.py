@@ -14,7 +14,7 @@ from cliffwatch.parsers.bench.outputs import split
 from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.parsers.printed_digits import step_of
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
-from cliffwatch.parsers.splats import splat_lines
+from cliffwatch.parsers.splats import find_splats
 from cliffwatch.samples import CaseKey, Sample
 
 _LOAD_FAILED = re.compile(r"program load failed|failed to load object", re.IGNORECASE)
@@ -56,11 +56,11 @@ def parse_bench(
 def _add_splats(outputs: Sequence[BenchOutput], text: str) -> None:
     """Adds a doubt to each output that an error report of the kernel stands in."""
     ends = [each.line for each in outputs[1:]]
-    for number, title in splat_lines(text) if outputs else ():
-        place = bisect.bisect_left(ends, number)
-        output = outputs[place]
-        if output.line < number and not 0 < output.summary_line < number:
-            output.doubts.append((number, f"the kernel printed an error report while it ran: {title}"))
+    for splat in find_splats(text) if outputs else ():
+        output = outputs[bisect.bisect_left(ends, splat.line)]
+        if output.line < splat.line and not 0 < output.summary_line < splat.line:
+            said = f"the kernel printed an error report while it ran: {splat.title}"
+            output.doubts.append((splat.line, said))
 
 
 def _complaints(lines: Sequence[Line]) -> list[str]:

@@ -107,11 +107,11 @@ def _refuse_impossible_boots(work: AskedWork) -> None:
     setup, number = work.setup, int(work.boots) if work.boots.isdigit() else None
     if setup.of_walltime and all(target.mode == "icount" for target in work.targets):
         raise _invalid_request(
-            "setup", f"{', '.join(setup.of_walltime)}: only walltime has it, and no target is in walltime"
+            "setup", f"{', '.join(setup.of_walltime)}: only for walltime, and no target is in walltime"
         )
     if setup.seconds is not None and work.boots != DEFAULT_BOOTS:
         raise _invalid_request(
-            "boots", f"a time decides how many boots it has: leave out the time, or ask for {DEFAULT_BOOTS}"
+            "boots", f"a time chooses the number of boots: leave out the time, or ask for {DEFAULT_BOOTS}"
         )
     if setup.matched and number is not None:
         raise _invalid_request(

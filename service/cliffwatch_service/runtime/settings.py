@@ -198,15 +198,15 @@ class Settings(BaseSettings):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _is_no_truth(cls, given: Any, info: ValidationInfo) -> Any:
-        """Leaves `true` to fail as a number; pydantic would take it as 1."""
+    def _refuse_truth_as_number(cls, given: Any, info: ValidationInfo) -> Any:
+        """Makes true and false fail where a number is wanted: pydantic would take them as 1 and 0."""
         assert info.field_name is not None
         number = cls.model_fields[info.field_name].annotation in (int, float, int | None)
         return str(given).lower() if number and isinstance(given, bool) else given
 
     @field_validator("data_dir", "github_secrets", mode="before")
     @classmethod
-    def _is_not_empty(cls, given: Any) -> Any:
+    def _refuse_empty_path(cls, given: Any) -> Any:
         if given == "":
             raise ValueError("it must be a path")
         return given

@@ -32,7 +32,7 @@ from cliffwatch_runner.run.run import run as carry_out
 from cliffwatch_runner.source.named_repository import read_repository
 
 
-class _GitsCommand(click.RichCommand):
+class _BisectStepCommand(click.RichCommand):
     """Ends with 128 where it cannot judge: git would take 2 and other codes below 128 as `bad`."""
 
     def make_context(self, *arguments: Any, **settings: Any) -> click.Context:
@@ -52,7 +52,7 @@ class _GitsCommand(click.RichCommand):
             raise SystemExit(error.code if error.code in tuple(Step) else int(Step.STOP)) from None
 
 
-@click.command(name="bisect-run", cls=_GitsCommand)
+@click.command(name="bisect-run", cls=_BisectStepCommand)
 @click.option(
     "--good",
     required=True,

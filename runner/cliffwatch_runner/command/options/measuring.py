@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import rich_click as click
 
+from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS
 from cliffwatch.samples import ACCELS, DEFAULT_ACCEL, DEFAULT_MODE, DEFAULT_PROFILE, MODES, PROFILES, Mode
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
@@ -38,7 +39,7 @@ accel_option = click.option(
 
 layouts_option = click.option(
     "--layouts",
-    type=click.IntRange(1, 100),
+    type=click.IntRange(1, MOST_ASKED_LAYOUTS),
     help="Images of each kernel that differ only in where code lies, for walltime; default: 8. With 1, a "
     "change in time may come from where the linker put code alone.",
 )
