@@ -23,6 +23,14 @@ def test_a_command_line_ends_the_output_before_it() -> None:
     assert primary(parse_bench(text)) == [("trig-tp", 15.0), ("trig-kprobe", 25.0)]
 
 
+def test_readings_after_a_command_line_are_not_of_the_output_that_was_cut_off_before_it() -> None:
+    readings = [ITER.format(number, 1.0, rate) for rate in (10.0, 30.0) for number in range(4)]
+    text = "\n".join(
+        ["$ ./bench trig-tp", *readings[:4], "$ ./bench trig-kprobe", *readings[4:], SUMMARY.format(30)]
+    )
+    assert primary(parse_bench(text)) == [("trig-tp", 10.0), ("trig-kprobe", 30.0)]
+
+
 @pytest.mark.parametrize(
     ("lines", "metric", "values"),
     [
