@@ -29,8 +29,12 @@ FILES = [
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """The toy tree with more files, as a bare repository."""
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The toy tree with more files, as a bare repository. Its commits have the same names in each test, for
+    the draws depend upon them.
+    """
+    for date in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+        monkeypatch.setenv(date, "2025-12-31T00:00:00Z")
     repository = toy_repository(tmp_path)
     for number, path in enumerate(
         [*(f"{file}.c" for file in FILES), *(f"include/media/{n}.h" for n in range(20))]
@@ -160,6 +164,14 @@ def test_nothing_is_planted_where_nothing_builds() -> None:
         broken = kinds[kinds.index("breaks") : kinds.index("fix")]
         assert not {"planted", "reverted", "revert"} & set(broken)
         assert len(broken) <= 2
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_side_branch_begins_where_the_kernel_builds(tree: Path, tmp_path: Path, seed: int) -> None:
+    dense = Mix(text=2, drivers=0, comments=1, breaks=1, reverted=0)
+    inside = next(each for each in made(tree, tmp_path, seed, 3, dense).made if each.inside_merge)
+
+    assert "not_declared" not in git(tree, "show", f"{inside.commit}~:kernel/bpf/core.c")
 
 
 def test_comments_alone_are_what_comment_commits_change(tree: Path, tmp_path: Path) -> None:

@@ -155,29 +155,32 @@ class _Writer:
         self._before: dict[str, str] = {}
 
     def write(self, order: Sequence[Edit], side: range, folder: Path) -> list[Made]:
-        """The commits in order; those of the side upon a commit that stands a few before, and merged after
-        its last.
+        """The commits in order; those of the side upon one of the commits that build, a few before, and
+        merged after its last.
         """
         made: list[Made] = []
         main = _Line(self.tip, folder / "main")
         self._git(["read-tree", self.tip], main)
-        tips = [self.tip]
+        builds = [self.tip]
+        broken = False
         for place, edit in enumerate(order):
             if place in side:
                 continue
             if side and place == side.stop:
-                made += self._merged(order, side, main, tips, folder)
+                made += self._merged(order, side, main, builds, folder)
             made.append(self._commit(edit, main, inside=False))
-            tips.append(main.tip)
+            broken = edit.kind == "breaks" or (broken and edit.kind != "fix")
+            if not broken:
+                builds.append(main.tip)
         if side and side.stop >= len(order):
-            made += self._merged(order, side, main, tips, folder)
+            made += self._merged(order, side, main, builds, folder)
         self.tip = main.tip
         return made
 
     def _merged(
-        self, order: Sequence[Edit], side: range, main: _Line, tips: Sequence[str], folder: Path
+        self, order: Sequence[Edit], side: range, main: _Line, builds: Sequence[str], folder: Path
     ) -> list[Made]:
-        fork = tips[max(0, len(tips) - 1 - len(side))]
+        fork = builds[max(0, len(builds) - 1 - len(side))]
         branch = _Line(fork, folder / "side")
         self._git(["read-tree", fork], branch)
         made = [self._commit(order[place], branch, inside=True) for place in side]
