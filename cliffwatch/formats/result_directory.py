@@ -16,7 +16,7 @@ from cliffwatch.formats.arms.recorded import guest_settings, record_settings
 from cliffwatch.formats.boot_record import BootRecord, EnvironmentRecord, Measured, SamplesRecord
 from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.run_reading import read_run_record
-from cliffwatch.formats.run_record import ArmRecord, ProgramRecord, RunRecord
+from cliffwatch.formats.run_record import ArmRecord, PlannedBootRecord, ProgramRecord, RunRecord
 from cliffwatch.formats.values import OfCase, Part
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.parsers.received.opening import read_regular
@@ -40,6 +40,21 @@ class Run:
     """By name: base, head and, in walltime, control; or the arms of `--arm`."""
     stages: Stages | None
     """The stages of the plan; None if it has only one."""
+
+    @property
+    def absent_boots(self) -> tuple[PlannedBootRecord, ...]:
+        """Boots of the plan that the folder does not hold: not done yet, or lost since. An arm that has no
+        kernel has none to do.
+        """
+        there = {boot.index for arm in self.arms.values() for boot in arm.boots}
+        kernels = {name for name, arm in self.arms.items() if arm.failure is None}
+        return tuple(
+            boot for boot in self.record.plan.boots if boot.arm in kernels and boot.index not in there
+        )
+
+    @property
+    def complete(self) -> bool:
+        return self.record.status == "complete" and not self.absent_boots
 
 
 def read_run(path: Path) -> Run | Failure:

@@ -37,6 +37,8 @@ _LIMITATIONS: Mapping[Mode, str] = {
     ),
 }
 
+_LISTED_BOOTS = 8
+
 _REHEARSAL_LIMITATION = (
     "a rehearsal measures an emulator; changes below the noise of host and boots cannot be seen"
 )
@@ -88,7 +90,25 @@ NO_CONTEXT = ReportContext(setting=(), notes=(), failures=(), folder=None)
 
 def context_of_run(run: "Run") -> ReportContext:
     """Builds the context of a result directory."""
-    return context_of_record(run.record, str(run.path))
+    context = context_of_record(run.record, str(run.path))
+    return replace(context, notes=(*_absent_boots(run), *context.notes))
+
+
+def _absent_boots(run: "Run") -> Iterator[str]:
+    """Yields a note on planned boots that the folder does not hold."""
+    if not run.absent_boots:
+        return
+    planned = count_noun(len(run.record.plan.boots), "planned boot")
+    of_all = f"{len(run.absent_boots)} of {planned}"
+    if run.record.status != "complete":
+        yield f"{of_all} are still to be done: the run was stopped or is running; its command continues it."
+        return
+    named = [f"{boot.index:03}-{boot.arm}" for boot in run.absent_boots[:_LISTED_BOOTS]]
+    named += ["…"] if len(run.absent_boots) > _LISTED_BOOTS else []
+    yield (
+        f"{of_all} are not in {run.path}, although the run is complete: {', '.join(named)}. Copy the whole"
+        " folder, or repeat the run's command with the same --out: it measures them again."
+    )
 
 
 def with_functions(context: ReportContext, compared: Sequence[ComparisonSet]) -> ReportContext:

@@ -1,12 +1,16 @@
 """What a report says of a run besides its numbers."""
 
+import shutil
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import pytest
 from made_documents import made_record
 
+from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.formats.run_record import ArmFacts, ArmRecord, PlannedBootRecord, PlanRecord, stages_record
-from cliffwatch.reports.context import context_of_record
+from cliffwatch.reports.context import context_of_record, context_of_run
 from cliffwatch.stats.stages import CAREFUL
 
 OURS, DEBIANS = "a" * 64, "d" * 64
@@ -68,3 +72,28 @@ def test_a_rehearsal_is_repeated_as_one_in_its_layouts_and_with_its_matched_boot
     repeat = context_of_record(made_record(**where, plan=matched), None).repeat
     assert "--boots careful --layouts 4 --matched" in repeat
     assert "--accel" not in context_of_record(made_record(arms=arms), None).repeat
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("complete", "1 of 2 planned boots are not in {folder}, although the run is complete: 002-head."),
+        ("incomplete", "1 of 2 planned boots are still to be done"),
+        ("running", "1 of 2 planned boots are still to be done"),
+    ],
+)
+def test_boots_that_the_folder_does_not_hold_are_told(
+    data: Path, tmp_path: Path, status: str, said: str
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(data / "runs/uninlined", folder)
+    whole = read_run(folder)
+    shutil.rmtree(folder / "boots/002-head")
+    record = folder / "run.json"
+    record.write_text(record.read_text().replace('"status": "complete"', f'"status": "{status}"'))
+    lost = read_run(folder)
+
+    assert isinstance(whole, Run)
+    assert isinstance(lost, Run)
+    assert not any("planned boots" in note for note in context_of_run(whole).notes)
+    assert context_of_run(lost).notes[0].startswith(said.format(folder=folder))

@@ -1,6 +1,7 @@
 """Whole runs on a toy kernel: what a developer gets when things go well, and when they do not."""
 
 import json
+import shutil
 import threading
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def failure(ended: Run | tuple[Failure, ...]) -> Failure:
     return ended[0]
 
 
-def good(ended: Run | tuple[Failure, ...]) -> Run:
+def good(ended: Run | Failure | tuple[Failure, ...]) -> Run:
     assert isinstance(ended, Run), ended
     return ended
 
@@ -227,6 +228,21 @@ def test_an_interrupted_run_goes_on_with_the_boots_that_are_done(repository: Pat
     assert len(again) == 12
     assert {name: again[name] for name in done} == done
     assert any(f"{len(done)} of 12 boots are done" in line for line in progress.lines)
+
+
+def test_a_boot_that_was_lost_from_a_complete_run_is_measured_again(repository: Path, tmp_path: Path) -> None:
+    run = good(run_toy(request(repository, tmp_path, boots=2)))
+    lost = next((run.path / "boots").glob("*-head"))
+    shutil.rmtree(lost)
+
+    left = good(read_run(run.path))
+    assert ([f"{boot.index:03}-{boot.arm}" for boot in left.absent_boots], left.complete) == (
+        [lost.name],
+        False,
+    )
+    again = good(run_toy(request(repository, tmp_path, boots=2)))
+
+    assert (again.path, again.complete, lost.is_dir()) == (run.path, True, True)
 
 
 def test_stopping_in_a_build_leaves_no_lock_and_no_half_kernel(repository: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def choose_folder(
             return ResultFolder(path=path, done=False, resumed=False)
         run = read_run(path)
         ours = not isinstance(run, Failure) and run.record.identity == identity
-        complete = not isinstance(run, Failure) and run.record.status == "complete"
+        complete = not isinstance(run, Failure) and run.complete
         if ours and not isinstance(run, Failure) and (reuse or not complete):
             return _resumed(path, run, done=complete)
         number += 1
@@ -65,7 +65,7 @@ def _named(out: Path, identity: str) -> ResultFolder | Failure:
             f"{out} holds another run (other revisions, cases, plan, tools or guest)",
             "name another folder with --out",
         )
-    return _resumed(out, run, done=run.record.status == "complete")
+    return _resumed(out, run, done=run.complete)
 
 
 def _resumed(path: Path, run: Run, *, done: bool) -> ResultFolder:

@@ -158,14 +158,14 @@ def _measure(names: Sequence[str], argv: Sequence[str], out: Path, seconds: floa
         run = read_run(folder)
         if isinstance(run, Failure):
             say(f"suite {name}: no results: {run.message}")
-        elif run.record.status == "complete":
+        elif run.complete:
             runs.append(run)
     return runs
 
 
 def _is_complete(folder: Path) -> bool:
     run = read_run(folder)
-    return not isinstance(run, Failure) and run.record.status == "complete"
+    return not isinstance(run, Failure) and run.complete
 
 
 def _pass_on(text: str) -> None:

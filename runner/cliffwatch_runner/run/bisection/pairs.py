@@ -73,7 +73,7 @@ class PairRuns:
         """
         folder = self.record.folder / "runs" / f"{pair.base[:12]}-{pair.head[:12]}-{self.request.mode}"
         done = read_run(folder) if (folder / "run.json").exists() else None
-        if isinstance(done, Run) and done.record.status == "complete":
+        if isinstance(done, Run) and done.complete:
             return self._unless_failed(done, pair)
         skipped = next((each for each in pair if each in self.record.skipped), None)
         if skipped is not None:
