@@ -13,10 +13,13 @@ from msgspec import Meta, field
 from cliffwatch.catalogue.suite import Benchmark, CaseSpec, MetricSpec, OutputForm, Program, Suite
 from cliffwatch.catalogue.suite_file import (
     ConfigLine,
+    CpuCount,
+    Difference,
     IcountTable,
     LengthTable,
     Params,
     ProfilesTable,
+    Seconds,
     SweepTable,
     Table,
     Word,
@@ -99,7 +102,7 @@ class DeclaredMetricTable(Table, frozen=True, kw_only=True):
 
     "nothing" if its values do not repeat even when instructions are counted.
     """
-    repeatability: Annotated[float, Meta(ge=0, le=1)] | None = None
+    repeatability: Difference | None = None
     """Largest difference between equal kernels under icount, a fraction; None for that of the benchmark."""
 
 
@@ -108,11 +111,11 @@ class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
 
     name: BenchmarkName
     about: str = ""
-    deadline: int = 60
+    deadline: Seconds = 60
     """Seconds."""
     args: list[Word] = field(default_factory=list)
     """Arguments of all its cases."""
-    min_cpus: int = 1
+    min_cpus: CpuCount = 1
     """For all its cases, unless a sweep sets its own."""
     icount: IcountTable = _NOISY
     empty_loop: str = ""

@@ -30,6 +30,12 @@ ConfigLine = Annotated[
         description="that is no line of a kernel configuration, such as CONFIG_IPV6=y",
     ),
 ]
+Seconds = Annotated[int, Meta(ge=1, le=86_400, description="it must be 1 to 86400 seconds")]
+MemoryMib = Annotated[int, Meta(ge=64, le=1 << 20, description="it must be 64 to 1048576 MiB")]
+CpuCount = Annotated[int, Meta(ge=1, le=255, description="it must be 1 to 255 CPUs")]
+"""At most as many as an emulated machine has."""
+Difference = Annotated[float, Meta(ge=0, le=1, description="it must be a fraction of 0 to 1")]
+"""Of the values of equal kernels, a fraction."""
 WarmUp = Annotated[int, Meta(ge=1, description="it must be at least 1: bench refuses 0")]
 
 Word = str | int | float
@@ -51,7 +57,7 @@ class LengthTable(Table, frozen=True, kw_only=True):
     """Seconds of warm-up and of measurement."""
 
     warmup: WarmUp
-    duration: int
+    duration: Seconds
 
     @property
     def length(self) -> Length:
@@ -74,7 +80,7 @@ class IcountTable(Table, frozen=True, kw_only=True):
     """How a benchmark behaves if instructions are counted."""
 
     assume: Assume
-    repeatability: float = 0.0
+    repeatability: Difference = 0.0
     """Relative difference of equal kernels."""
 
     @property
@@ -82,17 +88,14 @@ class IcountTable(Table, frozen=True, kw_only=True):
         return IcountTraits(assume=self.assume, repeatability=self.repeatability)
 
 
-Cpus = Annotated[int, Meta(ge=1, le=255)]
-"""At most as many as an emulated machine has."""
-
 Nodes = Annotated[int, Meta(ge=1, le=16)]
 
 
 class GuestTable(Table, frozen=True, kw_only=True):
     """The guests that cases run in, in all combinations. The run chooses what is left out."""
 
-    cpus: Cpus | list[Cpus] | None = None
-    possible_cpus: Cpus | list[Cpus] | None = None
+    cpus: CpuCount | list[CpuCount] | None = None
+    possible_cpus: CpuCount | list[CpuCount] | None = None
     numa_nodes: Nodes | list[Nodes] | None = None
     concurrent: bool = False
     """See `GuestNeeds`."""
@@ -113,8 +116,8 @@ class SweepTable(Table, frozen=True, kw_only=True):
     args: list[Word] = []
     """Added after the benchmark's arguments."""
     profiles: list[Profile]
-    memory_mib: int = 1024
-    min_cpus: int | None = None
+    memory_mib: MemoryMib = 1024
+    min_cpus: CpuCount | None = None
     guest: GuestTable = GuestTable()
 
     def combinations(self) -> Iterator[Params]:
@@ -136,12 +139,12 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
     since_uncertain: bool = False
     until: Release | None = None
     until_reason: str = ""
-    deadline: int
+    deadline: Seconds
     """Seconds."""
     primary: str | None = None
     args: list[Word] = []
     """Arguments of all its cases."""
-    min_cpus: int = 1
+    min_cpus: CpuCount = 1
     """For all its cases, unless a sweep sets its own."""
     icount: IcountTable
     empty_loop: str = ""

@@ -15,6 +15,11 @@ from cliffwatch.samples import REFUSED_BY_VERIFIER, Assumed, CaseKey, Sample
 _COUNTED = Assumed(better="lower", assume="exact")
 """The verifier's counts are the same on every load of a program. Only the duration varies."""
 
+_Place = tuple[int, str, CaseKey]
+"""Table, arm and program."""
+
+_TWICE = "it is there twice, with other counts: two objects of one name? Run veristat on each of them alone"
+
 _NAMES = {"file_name": "file", "prog_name": "prog"}
 _UNITS = {
     "duration": "us",
@@ -36,18 +41,34 @@ def parse_veristat(text: str) -> Parsed:
     - Each program is a benchmark (`FILE/PROG`), each numeric column a metric.
     - The values of a refused program show how far the verifier got, and are marked as doubted.
     - In veristat's own comparison (`-C`) each side is an arm.
+    - A program that stands twice in one table with different counts is lost: veristat prints the name of an
+      object without its folder, so these are two programs.
     """
     problems = ProblemList()
     found: list[Found] = []
+    first: dict[_Place, dict[str, str]] = {}
+    ambiguous: set[tuple[str, CaseKey]] = set()
     for row in read_rows(text, problems):
         for arm, cells in arms_of(row.cells):
-            before, told = len(found), len(problems)
+            case, before, told = _case(cells), len(found), len(problems)
+            if _counts(first.setdefault((row.table, arm, case), cells)) != _counts(cells):
+                ambiguous.add((arm, case))
+                problems.append(problem_at(row.line.number, row.line.text, _TWICE, Lost(case, why=_TWICE)))
             _row(cells, found, problems, row.line.number, row.line.text)
             found[before:] = [each._replace(arm=arm) for each in found[before:]]
             problems[told:] = [_of_arm(each, arm) for each in problems[told:]]
+    found = [each for each in found if (each.arm, each.sample.case) not in ambiguous]
     samples = [each.sample for each in found]
     counted = {(each.metric, each.unit): _COUNTED for each in samples if each.metric != "duration"}
     return Parsed(found=tuple(found), problems=problems.in_order(), assumed=counted)
+
+
+def _case(row: dict[str, str]) -> CaseKey:
+    return CaseKey("veristat", clean_name(f"{row.get('file_name', '')}/{row.get('prog_name', '')}"))
+
+
+def _counts(row: dict[str, str]) -> dict[str, str]:
+    return {name: cell for name, cell in row.items() if name in _UNITS and name != "duration"}
 
 
 def _of_arm(problem: Problem, arm: str) -> Problem:
@@ -58,11 +79,10 @@ def _of_arm(problem: Problem, arm: str) -> Problem:
 
 
 def _row(row: dict[str, str], found: list[Found], problems: list[Problem], number: int, text: str) -> None:
-    benchmark = f"{row.get('file_name', '')}/{row.get('prog_name', '')}"
-    case = CaseKey("veristat", clean_name(benchmark))
+    case = _case(row)
     refused = row.get("verdict", "").strip() not in ("success", "")
     if refused:
-        reason = f"failed: the verifier refuses {benchmark}"
+        reason = f"failed: the verifier refuses {case.benchmark}"
         problems.append(problem_at(number, text, reason, Lost(case, "refused", why=REFUSED_BY_VERIFIER)))
     for name, cell in row.items():
         if name in _NAMES or name == "verdict":

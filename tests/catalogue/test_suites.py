@@ -245,6 +245,41 @@ def test_all_that_is_wrong_is_reported_at_once(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("deadline = 30", "deadline = -1", "'deadline' is -1; it must be 1 to 86400 seconds"),
+        ("duration = 1", "duration = 0", "'duration' is 0; it must be 1 to 86400 seconds"),
+        (
+            "repeatability = 0.001",
+            "repeatability = nan",
+            "'repeatability' is nan; it must be a fraction",
+        ),
+        (
+            "repeatability = 0.001",
+            "repeatability = -1.0",
+            "'repeatability' is -1.0; it must be a fraction",
+        ),
+        (
+            'profiles = ["smoke"]',
+            'profiles = ["smoke"]\nmemory_mib = 2000000',
+            "'memory_mib' is 2000000; it must be 64",
+        ),
+        (
+            'profiles = ["smoke"]',
+            'profiles = ["smoke"]\nmin_cpus = 256',
+            "'min_cpus' is 256; it must be 1 to 255 CPUs",
+        ),
+    ],
+)
+def test_a_number_that_no_run_can_use_is_an_error(tmp_path: Path, right: str, wrong: str, said: str) -> None:
+    assert right in GOOD
+    errors = read_suite(suite_file(tmp_path, GOOD.replace(right, wrong, 1)))
+
+    assert not isinstance(errors, Suite)
+    assert [error.reason.startswith(said) for error in errors] == [True]
+
+
 def test_a_benchmark_belongs_to_one_suite(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

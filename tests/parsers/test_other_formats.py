@@ -170,3 +170,25 @@ def test_the_verifier_counts_exactly_but_for_its_time() -> None:
     parsed = parse_veristat("file_name,prog_name,verdict,duration,total_insns\na.o,p,success,120,300\n")
 
     assert parsed.assumed == {("total_insns", "insns"): Assumed("lower", "exact")}
+
+
+ONE_PROGRAM = "file_name,prog_name,verdict,duration,total_insns\na.bpf.o,prog,success,10,100\n"
+
+
+def test_two_programs_of_one_name_are_never_taken_for_one() -> None:
+    """Veristat prints the names of objects without their folders."""
+    parsed = parse_veristat(f"{ONE_PROGRAM}a.bpf.o,prog,success,10,300\nb.bpf.o,prog,success,10,7\n")
+
+    assert {sample.case.benchmark for sample in parsed.samples} == {"b.bpf.o/prog"}
+    (problem,) = parsed.problems
+    assert (problem.line, problem.reason.partition(":")[0]) == (3, "it is there twice, with other counts")
+    assert problem.lost is not None
+    assert problem.lost.case.benchmark == "a.bpf.o/prog"
+
+
+@pytest.mark.parametrize("again", ["a.bpf.o,prog,success,20,100\n", ONE_PROGRAM.replace("100", "300")])
+def test_a_program_that_is_loaded_again_or_on_another_kernel_is_measured_twice(again: str) -> None:
+    parsed = parse_veristat(ONE_PROGRAM + again)
+
+    assert parsed.problems == ()
+    assert len([sample for sample in parsed.samples if sample.metric == "total_insns"]) == 2

@@ -3,7 +3,9 @@
 import json
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from isolation_here import ISOLATION
@@ -298,6 +300,25 @@ def test_a_suite_that_the_tree_is_too_old_for_is_said_to_be(repository: Path, tm
     nothing = failure(run_toy(request(repository, tmp_path, suites=("lpm-trie",))))
 
     assert nothing.message == "no case of the chosen suites can run on this tree: came with linux about 6.18"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"suites": ("sockmap",)}, "no case of the chosen suites can run on this tree: needs 3 CPUs"),
+        ({"memory_mib": 1 << 30}, "the guest has 1,073,741,824 MiB of memory, and this host "),
+        ({"pin": (0, 4095)}, "the guest cannot be pinned to CPU 4095: this process has no such CPU"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_is_built(
+    repository: Path, tmp_path: Path, asked: dict[str, Any], said: str
+) -> None:
+    progress = RecordedProgress()
+
+    refused = failure(run_toy(replace(request(repository, tmp_path), **asked), progress))
+
+    assert refused.message.startswith(said)
+    assert not any(line.startswith("build") for line in progress.lines)
 
 
 def test_a_benchmark_that_the_tree_should_have_is_told_as_failed(repository: Path, tmp_path: Path) -> None:

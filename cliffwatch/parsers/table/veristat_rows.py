@@ -47,6 +47,8 @@ class Row:
     line: Line
     cells: Mapping[str, str]
     """By the column ids of veristat's CSV."""
+    table: int
+    """Line of the header above it."""
 
 
 def looks_like_veristat(text: str) -> bool:
@@ -62,11 +64,11 @@ def _may_be_header(text: str) -> bool:
 def read_rows(text: str, problems: list[Problem]) -> Iterator[Row]:
     """Yields the rows below each header. Other lines become problems."""
     header: Sequence[str] = ()
-    as_csv = True
+    table, as_csv = 0, True
     for line in clean_lines(text):
         found = _header(line.text) if _may_be_header(line.text) else None
         if found is not None:
-            header, as_csv = found, "," in line.text
+            header, table, as_csv = found, line.number, "," in line.text
             continue
         if _CHATTER.match(line.text) or _BAR.fullmatch(line.text.strip()):
             continue
@@ -84,7 +86,7 @@ def read_rows(text: str, problems: list[Problem]) -> Iterator[Row]:
             reason = f"{len(cells)} columns, but the header has {len(header)}"
             problems.append(problem_at(line.number, line.text, reason))
         else:
-            yield Row(line=line, cells=dict(zip(header, cells, strict=True)))
+            yield Row(line=line, cells=dict(zip(header, cells, strict=True)), table=table)
 
 
 def _header(text: str) -> list[str] | None:

@@ -25,6 +25,7 @@ from cliffwatch_runner.plan.selection import (
     Selection,
     drop_answered,
     keep_named,
+    nothing_to_run,
     select_cases,
     with_discovered,
 )
@@ -120,7 +121,10 @@ Run = TypeVar("Run", bound=PlannedRun)
 
 
 def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
-    """Resolves a request and plans its boots. Builds nothing, but may fetch git objects into the mirror."""
+    """Resolves a request and plans its boots. Builds nothing, but may fetch git objects into the mirror.
+
+    A plan without a case is refused.
+    """
     run = _resolve(request)
     if isinstance(run, tuple):
         return run
@@ -129,6 +133,9 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
         return (problem,)
     selection = select_run_cases(run, None)
     wrong = unmatched_patterns(request, tuple(case.key for case in selection.cases))
+    if not wrong and not selection.cases and DISCOVERED not in request.suites:
+        # Before bench is built all benchmarks count as offered, so that no build adds a case.
+        return (nothing_to_run(selection.left_out),)
     return wrong or plan_cases(run, selection)
 
 

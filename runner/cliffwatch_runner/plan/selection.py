@@ -125,6 +125,19 @@ def drop_answered(selection: Selection, answered: frozenset[CaseKey]) -> Selecti
     )
 
 
+def nothing_to_run(left_out: Sequence[CaseOutcome]) -> Failure:
+    """Says why a run has no case."""
+    next_step = "choose other suites (cliffwatch suites)"
+    reasons = {outcome.reason for outcome in left_out}
+    if not reasons:
+        return wrong_usage("the chosen suites have no case in this profile", next_step)
+    message = "no case of the chosen suites can run on this tree"
+    if len(reasons) == 1:
+        return wrong_usage(f"{message}: {reasons.pop()}", next_step)
+    cases = dict.fromkeys(f"{outcome.case}: {outcome.reason}" for outcome in left_out)
+    return wrong_usage(message, next_step, "\n".join(list(cases)[:20]))
+
+
 def _cannot_run(
     suite: Suite,
     case: PlannedCase,

@@ -1,8 +1,9 @@
 """Prepares a run: resolves revisions, checks tools, builds kernels and bench, plans boots."""
 
+import os
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +16,12 @@ from cliffwatch_runner.build.kernel_config import read_fragments
 from cliffwatch_runner.build.toolchain import Toolchain, find_outdated_tools, find_toolchain, needs_of
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.guest.counting.plugin import Counting, counting_plugin, make_counting
+from cliffwatch_runner.host.capacity import meminfo_bytes
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
 from cliffwatch_runner.plan.plan import explain_too_few_boots
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, plan_run
+from cliffwatch_runner.plan.selection import nothing_to_run
 from cliffwatch_runner.plan.shapes import apply_shapes
 from cliffwatch_runner.plan.subjects import Subject
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
@@ -88,7 +91,7 @@ def prepare_run(
     run = build(replace(planned, request=replace(planned.request, guest_root=root)), tools)
     if isinstance(run, tuple):
         return run
-    limited = leave_out_unchanged(run) if run.plan.cases else _nothing_to_run(run)
+    limited = leave_out_unchanged(run) if run.plan.cases else nothing_to_run(run.left_out)
     return (limited,) if isinstance(limited, Failure) else _with_counting(limited)
 
 
@@ -128,18 +131,6 @@ def _choose_guest_root(request: RunRequest, tools: RunTools) -> Path | Failure |
     return root
 
 
-def _nothing_to_run(run: BuiltRun) -> Failure:
-    message, next_step = (
-        "no case of the chosen suites can run on this tree",
-        "choose other suites (cliffwatch suites)",
-    )
-    reasons = {outcome.reason for outcome in run.left_out}
-    if len(reasons) == 1:
-        return wrong_usage(f"{message}: {reasons.pop()}", next_step)
-    cases = dict.fromkeys(f"{outcome.case}: {outcome.reason}" for outcome in run.left_out)
-    return wrong_usage(message, next_step, "\n".join(list(cases)[:20]))
-
-
 def check_tools(
     run: PlannedRun, progress: Progress, stop: threading.Event, uses: Uses, built: Path
 ) -> RunTools | tuple[Failure, ...]:
@@ -168,7 +159,7 @@ def check_tools(
             needs_of(run.tree.mirror, arm.revision), of_arms[arm.arm].toolchain, arm.revision
         )
     ]
-    failures += _boot_tools(request)
+    failures += [*_boot_tools(request), *_beyond_host(run)]
     sandboxes, limits = _sandboxes(request), change_limits(host_limits(_BUILD_SECONDS), request.limits)
     failures += [each for each in (sandboxes, limits) if isinstance(each, Failure)]
     if failures or isinstance(sandboxes, Failure) or isinstance(limits, Failure):
@@ -230,6 +221,23 @@ def _sandboxes(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
             each, (*folders, (request.out or RESULTS_HOME).absolute().parent, *guest_programs())
         )
     return refused if refused is not None else (sandbox, guest_sandbox)
+
+
+def _beyond_host(run: PlannedRun) -> Iterator[Failure]:
+    """Yields what the guest needs and this host does not have."""
+    shape, here = run.shape, os.sched_getaffinity(0)
+    total = meminfo_bytes("MemTotal")
+    absent = sorted(set(shape.pin) - here)
+    if absent:
+        yield wrong_usage(
+            f"the guest cannot be pinned to CPU {', '.join(map(str, absent))}: this process has no such CPU",
+            f"name CPUs of {', '.join(map(str, sorted(here)))} with --pin",
+        )
+    if total is not None and shape.memory_mib > total >> 20:
+        yield wrong_usage(
+            f"the guest has {shape.memory_mib:,} MiB of memory, and this host {total >> 20:,}",
+            "use a smaller --memory, or leave out the cases that need as much",
+        )
 
 
 def _boot_tools(request: RunRequest) -> Sequence[Failure]:
