@@ -9,6 +9,7 @@ from toy import git
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.main import main
+from cliffwatch.failure import Failure
 from cliffwatch.formats.code.function_counts import CaseCounts
 from cliffwatch.samples import CaseKey
 from cliffwatch_runner.build.cache.executed import Executed, keep_executed, measured_by_case
@@ -74,8 +75,24 @@ def keep(folder: Path, suite: str, benchmark: str, *names: str) -> None:
 def changed(repository: Path, before: str, after: str) -> ChangedFile:
     change(repository, RESERVE, before)
     change(repository, RESERVE, after)
-    (found,) = changed_files(partial(read_repository, repository), "HEAD~", "HEAD")
+    changes = changed_files(partial(read_repository, repository), "HEAD~", "HEAD")
+    assert not isinstance(changes, Failure)
+    (found,) = changes
     return found
+
+
+def test_a_clone_without_folders_is_not_taken_for_no_change(repository: Path, tmp_path: Path) -> None:
+    change(repository, RESERVE, BEFORE)
+    git(repository, "config", "uploadpack.allowFilter", "true")
+    address = repository.absolute().as_uri()
+    git(tmp_path, "clone", "--quiet", "--bare", "--filter=tree:0", address, str(tmp_path / "treeless"))
+
+    unknown = changed_files(partial(read_repository, tmp_path / "treeless"), "HEAD~", "HEAD")
+    misspelt = changed_files(partial(read_repository, repository), "nosuch", "HEAD")
+
+    for each, named in ((unknown, "HEAD~"), (misspelt, "nosuch")):
+        assert isinstance(each, Failure)
+        assert f"cannot list the files that differ between {named} and HEAD" in each.message
 
 
 def test_functions_are_found_with_their_text() -> None:

@@ -18,4 +18,6 @@ def suites_of_policy(tree: Path, policy: Policy, counting: MeasuredRange) -> Cho
         return ChosenSuites(names=policy.suites)
     with repository_reader(tree) as read:
         changes = changed_files(read, counting.base, counting.head)
+    if isinstance(changes, Failure):
+        return changes
     return suites_of_changes(load_catalogue().suites, changes, policy.suites)

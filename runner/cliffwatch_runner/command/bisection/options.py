@@ -92,5 +92,7 @@ def resolve_auto_suites(
     counted = measured_by_suite(measured_by_case(request.cache, request.trust))
     with repository_reader(repository) as read:
         changes = changed_files(read, good, bad)
+    if isinstance(changes, Failure):
+        return changes
     chosen = suites_of_changes(load_catalogue().suites, changes, request.suites, counted)
     return chosen if isinstance(chosen, Failure) else (replace(request, suites=chosen.names), chosen.sentence)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cliffwatch.command.terminal import echo_failure
-from cliffwatch.failure import Exit, Failure, wrong_usage
+from cliffwatch.failure import Exit, Failure, host_failed, wrong_usage
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.trees.addresses import has_credentials
 from cliffwatch_runner.source.access import plan_fetch
@@ -48,7 +48,17 @@ def resolve_commit(tree: str, name: str) -> str:
     if isinstance(reach, Failure):
         raise SystemExit(echo_failure(reach))
     listed = git(["ls-remote", "--", reach.url, name, f"{name}^{{}}"], fetching=reach)
-    rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line] if listed.ok else []
+    if not listed.ok:
+        raise SystemExit(
+            echo_failure(
+                host_failed(
+                    f"the branches of {tree} cannot be listed",
+                    "check the address and the network, or name a full commit hash",
+                    listed.output[-2000:],
+                )
+            )
+        )
+    rows = [line.split("\t") for line in listed.output.splitlines() if "\t" in line]
     if not rows:
         raise SystemExit(
             _print_refusal(f"{tree} has no {name!r}", "name a branch, a tag or a full commit hash")

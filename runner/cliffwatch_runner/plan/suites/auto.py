@@ -68,6 +68,8 @@ def _of_revisions(
     request: RunRequest, arms: Sequence[Subject], mirror: Path, suites: Sequence[Suite]
 ) -> ChosenSuites | Failure:
     changes = _changes(arms, mirror)
+    if isinstance(changes, Failure):
+        return changes
     if not changes and any(arm.settings != arms[0].settings for arm in arms):
         return wrong_usage(
             "the arms differ only in their settings, which may affect any suite",
@@ -135,12 +137,15 @@ def _with_cases(request: RunRequest, suites: Sequence[Suite]) -> ChosenSuites | 
     return ChosenSuites(names=names, sentence=f"Suites with the cases {patterns}: {', '.join(names)}")
 
 
-def _changes(arms: Sequence[Subject], mirror: Path) -> tuple[ChangedFile, ...]:
+def _changes(arms: Sequence[Subject], mirror: Path) -> tuple[ChangedFile, ...] | Failure:
     """Returns the files that any arm changes against the first, with their changed functions merged."""
     first, *others = compared_revisions(arms)
     found: dict[str, ChangedFile] = {}
     for each in others:
-        for change in changed_files(partial(git, git_dir=mirror), first.commit, each.commit):
+        changes = changed_files(partial(git, git_dir=mirror), first.commit, each.commit)
+        if isinstance(changes, Failure):
+            return changes
+        for change in changes:
             known = found.get(change.path)
             found[change.path] = (
                 change

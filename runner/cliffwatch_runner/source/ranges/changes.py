@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch_runner.source.git import GitReader
 
 _MACRO = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -45,13 +46,21 @@ class ChangedFile:
         return self.whole or bool(self.functions)
 
 
-def changed_files(read: GitReader, base: str, head: str) -> tuple[ChangedFile, ...]:
+def changed_files(read: GitReader, base: str, head: str) -> tuple[ChangedFile, ...] | Failure:
     """Returns the files that differ between two commits, ordered by path.
 
-    `read` runs git on their repository.
+    `read` runs git on their repository. A Failure if git cannot tell, because a revision or its folders are
+    not there: that is not the same as no difference.
     """
     listed = read(["diff-tree", "-r", "-z", "--no-renames", "--name-only", base, head])
-    paths = [path for path in listed.output.split("\0") if path] if listed.ok else []
+    if not listed.ok:
+        return wrong_usage(
+            f"git cannot list the files that differ between {base[:40]} and {head[:40]}",
+            "check the spelling, fetch both with their folders (no clone with --filter=tree:0), or name the"
+            " suites to measure",
+            listed.output[-2000:],
+        )
+    paths = [path for path in listed.output.split("\0") if path]
     if len(paths) > _MOST_READ:
         return tuple(ChangedFile(path=path) for path in paths)
     return tuple(_read_change(read, base, head, path) for path in paths)
