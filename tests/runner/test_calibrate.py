@@ -1,6 +1,7 @@
 """`cliffwatch host calibrate` measures suite after suite, within its time, and goes on where it stopped."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,18 @@ class Measuring:
     measured: list[list[str]] = field(default_factory=list)
     complete: set[Path] = field(default_factory=set)
 
-    def run(self, argv: list[str], **_: Any) -> None:
+    measures: bool = True
+    real: Callable[..., Any] = process.run
+
+    def run(self, argv: list[str], **named: Any) -> Any:
+        if "cliffwatch.command" not in argv:
+            return self.real(argv, **named)
+        if not self.measures:
+            return None
         self.measured.append(argv)
         self.complete.add(Path(argv[argv.index("--out") + 1]))
         self.now += 3600
+        return None
 
     def read(self, folder: Path) -> Any:
         if folder not in self.complete:
@@ -36,11 +45,13 @@ class Measuring:
 
 
 @pytest.fixture
-def measuring(monkeypatch: pytest.MonkeyPatch) -> Measuring:
+def measuring(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Measuring:
+    """The tree `linux` is in the current folder."""
     stand_in = Measuring()
     monkeypatch.setattr(process, "run", stand_in.run)
     monkeypatch.setattr(calibrate, "read_run", stand_in.read)
     monkeypatch.setattr(clock, "monotonic", lambda: stand_in.now)
+    monkeypatch.chdir(repository.parent)
     return stand_in
 
 
@@ -56,6 +67,8 @@ def run(out: Path, *words: str) -> Result:
         "tcg",
         "--out",
         str(out),
+        "--cache",
+        str(out / "cache"),
     ]
     return CliRunner().invoke(
         main, [*plain, "--suite", "local-storage,ringbufs", *words], catch_exceptions=False
@@ -90,6 +103,9 @@ def test_base_and_head_are_one_kernel(measuring: Measuring, tmp_path: Path) -> N
         (("--suite", "nosuch"), "no suite nosuch"),
         (("--time", "soon"), "give minutes or hours, such as 90m or 12h"),
         (("--mode", "icount"), "--accel"),
+        (("--tree", "nosuch"), "nosuch"),
+        (("--url", "http://localhost:1", "--token-file", "nosuch"), "nosuch"),
+        (("--url", "http://localhost:1", "--name", "../runs"), "a host's name has"),
     ],
 )
 @pytest.mark.usefixtures("measuring")
@@ -99,12 +115,12 @@ def test_what_it_cannot_do_is_refused_before_anything_is_measured(
     ended = run(tmp_path, *words)
     assert ended.exit_code == 2
     assert message in ended.output
+    assert "suite local-storage, 1 of 2" not in ended.output
 
 
-@pytest.mark.usefixtures("measuring")
-def test_without_any_result_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "run", lambda *_, **__: None)
+def test_without_any_result_it_says_so(measuring: Measuring, tmp_path: Path) -> None:
+    measuring.measures = False
     ended = run(tmp_path)
     assert ended.exit_code == 2
     assert "suite local-storage: no results: nothing there" in ended.stderr
-    assert "no run has finished" in ended.stderr
+    assert "no suite was measured" in ended.stderr

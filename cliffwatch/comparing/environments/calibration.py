@@ -26,7 +26,9 @@ Key = tuple[CaseKey, str, str]
 def calibrate(runs: Sequence[Run], asked: Sequence[str]) -> CalibrationDocument | Failure:
     """Calibrates from runs of one kernel against itself, on one platform in one mode. `asked` are suites."""
     if not runs:
-        return wrong_usage("no run has finished", "give the command more time")
+        return wrong_usage(
+            "no suite was measured", "see above what its run said, or give the command more time"
+        )
     kernels = {arm.facts.get("kernel") for run in runs for arm in run.arms.values()}
     targets = {(run.record.platform, run.record.mode) for run in runs}
     if len(kernels) > 1 or len(targets) > 1:

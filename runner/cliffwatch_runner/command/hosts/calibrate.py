@@ -31,6 +31,7 @@ from cliffwatch_runner.command.options.measuring import (
 )
 from cliffwatch_runner.command.options.suites import case_option
 from cliffwatch_runner.plan.arguments import accel_problem
+from cliffwatch_runner.source.tree import open_tree
 from cliffwatch_runner.upload.client import Client
 
 _DURATION = re.compile(r"(\d{1,6}(?:\.\d+)?)(m|h)")
@@ -42,6 +43,13 @@ def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
     if found is None:
         raise click.BadParameter("give minutes or hours, such as 90m or 12h")
     return float(found[1]) * (60 if found[2] == "m" else 3600)
+
+
+def _name(_: click.Context, __: click.Parameter, text: str) -> str:
+    """Refuses a name that would be another address of the service."""
+    if not re.fullmatch(r"(?!\.)[^/?=&\s]{1,100}", text):
+        raise click.BadParameter("a host's name has no blank and none of / ? = &, and begins with no point")
+    return text
 
 
 @click.command()
@@ -81,7 +89,10 @@ def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
 @form_option("Format of the calibration.")
 @click.option("--url", envvar="CLIFFWATCH_URL", help="URL of a service that stores it with the host.")
 @click.option(
-    "--name", default=socket.gethostname, help="Name of this host at the service; default: the hostname."
+    "--name",
+    default=socket.gethostname,
+    callback=_name,
+    help="Name of this host at the service; default: the hostname.",
 )
 @click.option(
     "--token-file",
@@ -101,6 +112,9 @@ def calibrate(
     if wrong is not None:
         raise SystemExit(echo_failure(wrong))
     names = _suite_names(suites)
+    for amiss in (_tree_problem(options), _token(options) if options["url"] else None):
+        if isinstance(amiss, Failure):
+            raise SystemExit(echo_failure(amiss))
     fixed = ["--mode", mode, *(["--accel", accel] if mode == "walltime" else [])]
     runs = _measure(names, [*_run_argv(options), *fixed], out, seconds)
     document = calibrate_runs(runs, names)
@@ -173,9 +187,20 @@ def _pass_on(text: str) -> None:
     sys.stderr.flush()
 
 
-def _send(document: CalibrationDocument, options: dict[str, object]) -> Failure | None:
+def _tree_problem(options: dict[str, object]) -> Failure | None:
+    """Says why no suite could be measured in the tree, which would take each suite's turn to find."""
+    tree = open_tree(str(options["tree"]), Path(str(options["cache"])), "own")
+    head = tree if isinstance(tree, Failure) else tree.resolve("HEAD")
+    return head if isinstance(head, Failure) else None
+
+
+def _token(options: dict[str, object]) -> str | Failure:
     file = options["token_file"]
-    token = read_token(file if isinstance(file, Path) else None)
+    return read_token(file if isinstance(file, Path) else None)
+
+
+def _send(document: CalibrationDocument, options: dict[str, object]) -> Failure | None:
+    token = _token(options)
     if isinstance(token, Failure):
         return token
     client = Client(str(options["url"]), token)
