@@ -321,6 +321,18 @@ def test_what_cannot_run_is_refused_before_anything_is_built(
     assert not any(line.startswith("build") for line in progress.lines)
 
 
+def test_a_prebuilt_kernel_that_is_none_is_refused_before_anything_is_built(
+    repository: Path, tmp_path: Path
+) -> None:
+    kernel, progress = tmp_path / "vmlinuz", RecordedProgress()
+    kernel.write_bytes(b"no kernel")
+
+    refused = failure(run_toy(request(repository, tmp_path, head=None, kernel=kernel), progress))
+
+    assert refused.whose == "usage"
+    assert not any(line.startswith("build") for line in progress.lines)
+
+
 def test_a_benchmark_that_the_tree_should_have_is_told_as_failed(repository: Path, tmp_path: Path) -> None:
     run = good(run_toy(request(repository, tmp_path, suites=("local-storage", "strncmp"))))
 

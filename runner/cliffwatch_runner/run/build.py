@@ -65,15 +65,19 @@ def build(run: PlannedRun, tools: RunTools) -> BuiltRun | tuple[Failure, ...]:
 
 def _arms(run: PlannedRun, tools: RunTools) -> dict[str, BuiltArm] | Failure:
     """Builds the arms' kernels. Returns a failure if it is not a kernel's."""
-    arms: dict[str, BuiltArm] = {}
-    for subject in run.subjects:
+    kernels: dict[str, Kernel | Failure] = {}
+    # Prebuilt ones first: that one of them cannot be used is seen at once.
+    for subject in sorted(run.subjects, key=lambda each: each.revision is not None):
         kernel = _kernel(subject, run, tools)
         if isinstance(kernel, Failure) and kernel.whose != "kernel":
             return kernel
-        arms[subject.arm] = BuiltArm(
-            subject=subject, kernel=kernel, toolchain=tools.of_arms[subject.arm].toolchain
+        kernels[subject.arm] = kernel
+    return {
+        each.arm: BuiltArm(
+            subject=each, kernel=kernels[each.arm], toolchain=tools.of_arms[each.arm].toolchain
         )
-    return arms
+        for each in run.subjects
+    }
 
 
 def _built(
