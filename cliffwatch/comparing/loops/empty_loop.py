@@ -35,6 +35,8 @@ def loop_among(case: CaseKey, loop: str, others: Iterable[CaseKey]) -> CaseKey |
     It is of the benchmark `loop` in the same suite and has no parameter that `case` lacks. Of several, the
     one that shares the most parameters.
     """
+    if not loop:
+        return None
     own = set(case.params)
     fit = [
         each
