@@ -90,6 +90,107 @@ def test_rows_of_the_bloom_filters_script_are_read() -> None:
     assert primary(parse_bench(text)) == [("Lookups total operations", 36.51)]
 
 
+HITS = "{:<20} {:.3f} ± 0.012M/s (drops 0.000 ± 0.000M/s{})"
+
+
+def cases(text: str, metric: str = "hits") -> dict[str, float]:
+    return {
+        str(sample.case).lstrip("/"): sample.value
+        for sample in parse_bench(text).samples
+        if sample.metric == metric
+    }
+
+
+def test_scripts_of_series_print_rows_of_their_own() -> None:
+    """Forms of csum-diff, private-stack, qp-trie and dynptr-keyed hash maps, as posted to the list."""
+    assert cases(HITS.format("4", 24.296, "")) == {"4": 24.296}
+    assert cases(HITS.format("64-bytes-lookup", 9.296, "")) == {"64-bytes-lookup": 9.296}
+    assert cases(HITS.format("no-private-stack: ", 2.3, "")) == {"no-private-stack": 2.3}
+    total = HITS.format("bpf_for_each helper - total callbacks called: ", 41.3, "")
+    assert cases(total) == {"bpf_for_each helper - total callbacks called": 41.3}
+    of_memory = HITS.format("htab-lookup-p1-8192", 10.1, ", mem 2.31 MiB")
+    assert cases(of_memory, "memory") == {"htab-lookup-p1-8192": 2.31}
+    threads = HITS.format("qp-trie update   (16 thread)", 1.1, " mem 1.934 MiB")
+    assert cases(threads) == {"qp-trie update/producers=16": 1.1}
+    assert cases(threads, "memory") == {"qp-trie update/producers=16": 1.934}
+
+
+def test_parameters_above_a_row_are_its_own_even_if_some_are_not_known() -> None:
+    above = "\tmap capacity: 40000, num_entries: 2500, n_prefetch: {}\n"
+    text = "".join(
+        above.format(number) + HITS.format("batch: ", 10.0 + number, "") + "\n" for number in (0, 1)
+    )
+
+    assert cases(text) == {
+        f"batch/map_capacity=40000/num_entries=2500/n_prefetch={number}": 10.0 + number for number in (0, 1)
+    }
+    assert parse_bench(text).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("headings", "sections"),
+    [
+        (("Random data (16K)", "Strings in /proc/kallsyms"), True),
+        (("Before:", "After:"), True),
+        (("Run 1 of 2", "Run 2 of 2"), False),
+        (("", ""), False),
+    ],
+)
+def test_rows_of_one_name_under_different_headings_are_different_cases(
+    headings: tuple[str, str], sections: bool
+) -> None:
+    text = "\n".join(
+        f"{heading}\n{HITS.format('htab lookup', value, '')}\n"
+        for heading, value in zip(headings, (10.0, 9.0), strict=True)
+    )
+    parsed = parse_bench(text)
+    found = [dict(sample.case.params).get("section") for sample in parsed.samples if sample.metric == "hits"]
+
+    assert found == (list(headings) if sections else [None, None])
+    assert any("cannot be distinguished" in each.reason for each in parsed.problems) is not sections
+
+
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [
+        ("p50 | stddev | p99", "71.21 | 0.31 | 72.30"),
+        (
+            "n | p50 | stddev | CV | min | p90 | p99 | max",
+            "123 | 71.21 | 0.31 | 0.44% | 70.90 | 71.50 | 72.30 | 75.10",
+        ),
+    ],
+)
+def test_the_table_of_the_xdp_load_balancers_script_is_read(columns: str, row: str) -> None:
+    bar, empty = "  +-------+-----+", " | ".join("-" for _ in row.split("|")[1:])
+    text = f"""{bar}
+  | Single-flow baseline | {columns} |
+{bar}
+  | tcp-v4-lru-hit       | {row} |
+  | tcp-v4-ch            |   ERR | {empty} |
+{bar}"""
+    parsed = parse_bench(text)
+
+    assert cases(text, "latency") == {"xdp-lb/scenario=tcp-v4-lru-hit": 71.21}
+    assert cases(text, "latency-p99") == {"xdp-lb/scenario=tcp-v4-lru-hit": 72.3}
+    (problem,) = parsed.problems
+    assert problem.lost is not None
+    assert problem.lost.case.params == (("scenario", "tcp-v4-ch"),)
+
+
+def test_the_timing_library_of_series_prints_more_percentiles() -> None:
+    result = (
+        "RESULT scenario=tcp-v4-ch samples=123 median=71.21 stddev=0.31 cv=0.44 min=70.90 p90=71.50 p95=71.90"
+        " p99=72.30 max=75.10"
+    )
+    told = """Scenario: tcp-v4-ch - IPv4 TCP, consistent hashing
+  median 71.21 ns/op, stddev 0.31, CV 0.44% [min 70.90, max 75.10]
+  p50 71.21, p75 71.40, p90 71.50, p95 71.90, p99 72.30"""
+
+    for text in (result, told):
+        assert cases(text, "latency") == {"unknown/scenario=tcp-v4-ch": 71.21}
+        assert cases(text, "latency-p99") == {"unknown/scenario=tcp-v4-ch": 72.3}
+
+
 def run_with(*inside: str, summary: str = SUMMARY.format(20)) -> str:
     readings = [ITER.format(number, 1.0, 20.0) for number in range(7)]
     return "\n".join([BANNER, *readings[:3], *inside, *readings[3:], summary])

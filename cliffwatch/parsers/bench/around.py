@@ -123,7 +123,7 @@ def _option(option: re.Match[str], rest: list[str]) -> tuple[str, str | None]:
 
 
 def labels_of(text: str) -> dict[str, str]:
-    """Parses the parameters that a script prints before an output. Empty if the line is anything else.
+    """Parses the parameters that a script prints before an output. Empty if none of them is known to be one.
 
     Examples: `Entries: 1000`, `# threads: 4, # hashes: 3`, `1,000 entries -`.
     """
@@ -133,13 +133,11 @@ def labels_of(text: str) -> dict[str, str]:
     counted = _COUNT.fullmatch(text)
     if counted is not None and _OF_PARAMETERS.fullmatch(counted["name"]):
         return {counted["name"]: _digits(counted["value"])}
-    labels: dict[str, str] = {}
-    for part in _SEPARATOR.split(text):
-        label = _LABEL.fullmatch(part.strip())
-        if label is None or not _OF_PARAMETERS.fullmatch(label["name"]):
-            return {}
-        labels["_".join(label["name"].lower().split())] = _digits(label["value"])
-    return labels
+    found = [_LABEL.fullmatch(part.strip()) for part in _SEPARATOR.split(text)]
+    labels = [label for label in found if label is not None]
+    if len(labels) < len(found) or not any(_OF_PARAMETERS.fullmatch(label["name"]) for label in labels):
+        return {}
+    return {"_".join(label["name"].lower().split()): _digits(label["value"]) for label in labels}
 
 
 def _digits(value: str) -> str:

@@ -93,6 +93,8 @@ class BenchOutput:
     """The MiB of a `Slab:` line, as text; None if there is none. Independent of the kind."""
     params: dict[str, str] = field(default_factory=dict)
     """Parameters from the text around the output."""
+    heading: str = ""
+    """The last line above that is neither a result nor a parameter; empty if there is none."""
     framed: bool = False
     """True if the output has its banner."""
 

@@ -19,7 +19,9 @@ SLAB = re.compile(r"Slab:\s*(?P<mib>\d{1,12}(?:\.\d{1,6})?)\s*MiB")
 LIBBPF = re.compile(r"libbpf: (?P<text>.*)")
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>")
 _CHATTER = re.compile(
-    r"Spun up \d+ procs .*|create socket fd .*|Available benchmarks:|- \S+|Calibrat.*|\S+ scenarios?:.*"
+    r"Spun up \d+ procs .*|create socket fd .*|Available benchmarks:|- \S+|Calibrat.*|\S+ scenarios?:.*|"
+    r"Proportionality check: .*|"
+    r"\+[-+]+|\|[^|]+(?:\| *n *)?\| *p50 *\|.*"
 )
 
 

@@ -77,6 +77,7 @@ class _Splitting:
         self._command: Command | None = None
         self._labels: dict[str, str] = {}
         self._previous: Line | None = None
+        self._heading = ""
         self._ended = False
         """True if a command line came after the last result."""
 
@@ -117,7 +118,7 @@ class _Splitting:
         return count
 
     def _begin(self, name: str | None, line: Line) -> BenchOutput:
-        output = BenchOutput(name=name, line=line.number, params=dict(self._labels))
+        output = BenchOutput(name=name, line=line.number, params=dict(self._labels), heading=self._heading)
         if self._command is not None and self._command.benchmark == name:
             output.params.update(self._command.params)
         self.outputs.append(output)
@@ -156,6 +157,8 @@ class _Splitting:
 
     def _skip(self, line: Line) -> None:
         self._previous = line
+        if any(map(str.isalpha, line.text)):
+            self._heading = " ".join(line.text.split())[:_LONGEST_TITLE]
         self._problems.skip(line.number, line.text, _SKIPPED)
 
     def _told_around(self, text: str, output: BenchOutput | None) -> bool:

@@ -210,12 +210,15 @@ def find_disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | Non
 
 
 _PRODUCERS = "producers"
+_SECTION = "section"
+_DIGITS = re.compile(r"\d+")
 _SHARP = 0.05
 """Smaller rates have too few printed digits to derive the number of producers from them."""
 
 
 def tell_apart(outputs: Sequence[BenchOutput], problems: list[Problem]) -> None:
-    """Adds the number of producers to outputs that differ in it.
+    """Adds the number of producers to outputs that differ in it, and to rows of a script that stand under
+    different headings the heading.
 
     Reports the outputs that are read as boots.
     """
@@ -224,6 +227,12 @@ def tell_apart(outputs: Sequence[BenchOutput], problems: list[Problem]) -> None:
         if output.kind is not None:
             groups.setdefault((output.name, *output.params.items()), []).append(output)
     for group in groups.values():
+        # Headings that differ in a number alone count repetitions.
+        headings = {_DIGITS.sub("", each.heading) for each in group if each.kind and each.kind.row_of}
+        if len(headings) == len(group) > 1:
+            for output in group:
+                output.params[_SECTION] = output.heading or "first"
+            continue
         counts = [_producers(each) for each in group]
         if len(set(counts)) > 1 and None not in counts:
             for output, count in zip(group, counts, strict=True):

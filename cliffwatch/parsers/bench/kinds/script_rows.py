@@ -2,7 +2,8 @@
 
 Example: `uprobe-nop  ( 2 cpus):  6.028 ± 0.008M/s  (  3.014M/s/cpu)`.
 
-Sources: tools/testing/selftests/bpf/benchs/run_common.sh and run_bench_*.sh, linux 5.9 to 7.2.
+Sources: tools/testing/selftests/bpf/benchs/run_common.sh and run_bench_*.sh, linux 5.9 to 7.2, and the
+scripts of series on the list that print with the same functions.
 """
 
 import re
@@ -10,8 +11,8 @@ from collections.abc import Mapping
 
 from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape
 
-_WHO = r"(?!Summary|SUMMARY|Iter\s)(?P<who>[A-Za-z][\w.+,-]{0,60}(?: {1,6}[\w.+\x28\x29-]{1,30}){0,4}?)"
-_CPUS = r"(?:\s{0,20}\(\s{0,4}(?P<cpus>\d{1,4}) cpus?\))?"
+_WHO = r"(?!Summary|SUMMARY|Iter\s)(?P<who>[A-Za-z0-9][\w.+,-]{0,60}(?: {1,6}[\w.+\x28\x29-]{1,30}){0,6}?)"
+_CPUS = r"(?:\s{0,20}\(\s{0,4}(?P<cpus>\d{1,4})\s{1,4}(?:cpus?|threads?)\))?"
 _BEGIN = rf"{_WHO}{_CPUS}\s{{0,40}}:?\s{{1,40}}"
 _TRIGGERS = re.compile(
     r"(?:usermode|kernel|syscall)-count|(?:uprobe|uretprobe|usdt)-.*|k(?:ret)?probe-multi.*|fmodret|tp"
@@ -49,7 +50,8 @@ KIND = Kind(
     forms=(
         LineForm(
             "final",
-            "{hits} ± {} M/s[ (drops {drops} ± {} M/s )][ ( {per_prod} M/{:s/cpu|s/prod|prod})]",
+            "{hits} ± {} M/s[ (drops {drops} ± {} M/s[{:,?} mem {memory} MiB] )]"
+            "[ ( {per_prod} M/{:s/cpu|s/prod|prod})]",
             begin=_BEGIN,
         ),
         LineForm("final", "throughput: {throughput} ± {} M ops/s, latency: {latency} ns/op", begin=_BEGIN),

@@ -35,6 +35,7 @@ from cliffwatch_runner.source.tree import open_tree
 from cliffwatch_runner.upload.client import Client
 
 _DURATION = re.compile(r"(\d{1,6}(?:\.\d+)?)(m|h)")
+_NAME = re.compile(r"(?!\.)[^/?=&\s]{1,100}")
 _FILE = "calibration.json"
 
 
@@ -47,7 +48,7 @@ def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
 
 def _name(_: click.Context, __: click.Parameter, text: str) -> str:
     """Refuses a name that would be another address of the service."""
-    if not re.fullmatch(r"(?!\.)[^/?=&\s]{1,100}", text):
+    if not _NAME.fullmatch(text):
         raise click.BadParameter("a host's name has no blank and none of / ? = &, and begins with no point")
     return text
 
