@@ -84,9 +84,11 @@ def _as_json(read: list[tuple[str, Parsed]]) -> dict[str, object]:
                 "value": sample.value,
                 "samples": list(sample.readings),
             }
+            | ({"arm": found.arm} if found.arm else {})
             | ({"file": name} if several else {})
             for name, parsed in read
-            for sample in parsed.samples
+            for found in parsed.found
+            for sample in (found.sample,)
         ],
         "problems": [
             {"line": problem.line, "text": problem.text, "reason": problem.reason}
@@ -135,7 +137,11 @@ def _wrapped(rows: Sequence[_Row], columns: Sequence[int]) -> Table:
 def _print(read: list[tuple[str, Parsed]]) -> None:
     """Prints one line per sample. On a narrow terminal, names and parameters are wrapped, never cut."""
     shown = terminal.console()
-    rows = [_row(name, sample) for name, parsed in read for sample in parsed.samples]
+    rows = [
+        _row(f"{name}:{found.arm}" if found.arm else name, found.sample)
+        for name, parsed in read
+        for found in parsed.found
+    ]
     several = len({row[1] for row in rows}) >= _SEVERAL
     columns = [place for place, title in enumerate(_COLUMNS) if several or title != "suite"]
     widths = [max(len(row[place]) for row in (_COLUMNS, *rows)) for place in columns]

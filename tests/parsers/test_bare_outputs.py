@@ -128,10 +128,43 @@ def test_parameters_above_a_row_are_its_own_even_if_some_are_not_known() -> None
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Before:", "After:"),
+        ("Before (raw_spinlock_t):", "After (rqspinlock_t):"),
+        ("BEFORE (latest tip/perf/core)\n=============================", "AFTER\n====="),
+        ("## Baseline", "## Patched"),
+        ("Without this patch:", "With this patch:"),
+    ],
+)
+def test_headings_name_the_sides_of_a_comparison(before: str, after: str) -> None:
+    rows = "Ring buffer\n===========\n" + HITS.format("rb-libbpf nr_prod 2 ", 2.7, "")
+    parsed = parse_bench(f"{before}\n\n{rows}\n\n{after}\n\n{rows.replace('2.700', '2.900')}\n")
+
+    hits = [(each.arm, each.sample.value) for each in parsed.found if each.sample.metric == "hits"]
+    assert hits == [("base", 2.7), ("head", 2.9)]
+    assert len({each.sample.case for each in parsed.found}) == 1
+    assert parsed.problems == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Before each run the lock was taken.\n{0}\nAfter it, it was not.\n{0}",
+        "Before:\n{0}\n{0}",
+        "Before:\nAfter:\n{0}\n{0}",
+    ],
+)
+def test_a_sentence_or_one_heading_alone_makes_no_comparison(text: str) -> None:
+    parsed = parse_bench(text.format(HITS.format("rb-libbpf", 2.7, "")))
+
+    assert {each.arm for each in parsed.found} == {""}
+
+
+@pytest.mark.parametrize(
     ("headings", "sections"),
     [
         (("Random data (16K)", "Strings in /proc/kallsyms"), True),
-        (("Before:", "After:"), True),
         (("Run 1 of 2", "Run 2 of 2"), False),
         (("", ""), False),
     ],

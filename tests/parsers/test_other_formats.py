@@ -192,3 +192,19 @@ def test_a_program_that_is_loaded_again_or_on_another_kernel_is_measured_twice(a
 
     assert parsed.problems == ()
     assert len([sample for sample in parsed.samples if sample.metric == "total_insns"]) == 2
+
+
+def test_the_comparison_of_an_older_veristat_has_the_same_metrics() -> None:
+    text = """$ ./veristat -C -e file,prog,insns,states base.csv new.csv | grep -v '+0'
+File             Program           Total insns (A)  Total insns (B)  Total insns (DIFF)  Total states (A)  Total states (B)  Total states (DIFF)
+---------------  ----------------  ---------------  ---------------  ------------------  ----------------  ----------------  -------------------
+test_l4lb.bpf.o  balancer_ingress             4559             5469      +910 (+19.96%)               118               126          +8 (+6.78%)
+"""
+    parsed = parse_veristat(text)
+
+    assert [(each.arm, each.sample.metric, each.sample.unit, each.sample.value) for each in parsed.found] == [
+        ("base", "total_insns", "insns", 4559.0),
+        ("base", "total_states", "states", 118.0),
+        ("comp", "total_insns", "insns", 5469.0),
+        ("comp", "total_states", "states", 126.0),
+    ]

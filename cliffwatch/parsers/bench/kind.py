@@ -95,6 +95,8 @@ class BenchOutput:
     """Parameters from the text around the output."""
     heading: str = ""
     """The last line above that is neither a result nor a parameter; empty if there is none."""
+    side: str = ""
+    """base or head under a heading such as `Before:`; empty if the text has no two such headings."""
     framed: bool = False
     """True if the output has its banner."""
 

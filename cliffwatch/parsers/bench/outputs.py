@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from cliffwatch.parsers.bench.around import Command, command_of, labels_of
+from cliffwatch.parsers.bench.around import Command, command_of, labels_of, side_of
 from cliffwatch.parsers.bench.kind import BenchOutput, Reading
 from cliffwatch.parsers.bench.lines import LIBBPF, SET_UP, SLAB, STARTED, KnownLine, is_chatter, recognise
 from cliffwatch.parsers.cleaning import Line, begins_output
@@ -37,19 +37,27 @@ def split(
     - `benchmark` is the name of a run without a banner.
     - `problems` receives the lines that bench does not print.
     - `bare` means that the caller does not know the parameters. They are then taken from command lines and
-      labels.
+      labels, and the sides of a comparison from headings.
     """
     splitting = _Splitting(benchmark, problems, bare=bare)
     place = 0
     while place < len(lines):
         place += splitting.read(lines, place)
     outputs = splitting.outputs
+    _settle_sides(outputs)
     # `Benchmark 'x' started.` alone is not an output: it is prose, or a part of an output from elsewhere.
     return (
         outputs
         if len(outputs) > 1 or any(each.framed or each.kind or each.failures for each in outputs)
         else []
     )
+
+
+def _settle_sides(outputs: Sequence[BenchOutput]) -> None:
+    """Forgets the sides unless results stand on both. What stands under neither heading is `other` then."""
+    both = {"base", "head"} <= {each.side for each in outputs if each.kind is not None}
+    for output in outputs:
+        output.side = (output.side or "other") if both else ""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -77,7 +85,7 @@ class _Splitting:
         self._command: Command | None = None
         self._labels: dict[str, str] = {}
         self._previous: Line | None = None
-        self._heading = ""
+        self._heading = self._side = ""
         self._ended = False
         """True if a command line came after the last result."""
 
@@ -118,7 +126,8 @@ class _Splitting:
         return count
 
     def _begin(self, name: str | None, line: Line) -> BenchOutput:
-        output = BenchOutput(name=name, line=line.number, params=dict(self._labels), heading=self._heading)
+        output = BenchOutput(name=name, line=line.number, params=dict(self._labels))
+        output.heading, output.side = self._heading, self._side
         if self._command is not None and self._command.benchmark == name:
             output.params.update(self._command.params)
         self.outputs.append(output)
@@ -157,6 +166,9 @@ class _Splitting:
 
     def _skip(self, line: Line) -> None:
         self._previous = line
+        if self._bare and (side := side_of(line.text)):
+            self._side = side
+            return
         if any(map(str.isalpha, line.text)):
             self._heading = " ".join(line.text.split())[:_LONGEST_TITLE]
         self._problems.skip(line.number, line.text, _SKIPPED)
@@ -184,6 +196,8 @@ class _Splitting:
         """Makes the line above an underline the `section` parameter of the outputs below."""
         last = self._previous
         if last is None:
+            return {}
+        if self._bare and side_of(last.text):
             return {}
         self._problems.take_back(_SKIPPED)
         return {"section": " ".join(last.text.split())[:_LONGEST_TITLE]}

@@ -36,6 +36,8 @@ def parse_bench(
     - `warmup` is the `-w` of the run. None chooses the value that fits the Summary.
     - `benchmark` names the only run of a text without a banner.
     - `params` are the parameters of the run.
+
+    Results under headings such as `Before:` and `After:` are of the arms base and head.
     """
     problems = ProblemList()
     bare = benchmark is None and params is None
@@ -46,11 +48,19 @@ def parse_bench(
     complaints = _complaints(clean_lines(stderr))
     found: list[Found] = []
     for output in outputs:
-        of_output = {**(params or {}), **output.params}
-        found += _read(output, outputs, complaints, problems, warmup, suite, of_output)
+        of_output, told = {**(params or {}), **output.params}, len(problems)
+        read = _read(output, outputs, complaints, problems, warmup, suite, of_output)
+        found += [each._replace(arm=output.side) for each in read] if output.side else read
+        if output.side:
+            problems[told:] = [_of_side(each, output.side) for each in problems[told:]]
     if not outputs and complaints:
         problems.append(problem_at(0, complaints[0], f"failed: {complaints[0]}"))
     return Parsed(found=tuple(found), problems=problems.in_order())
+
+
+def _of_side(problem: Problem, side: str) -> Problem:
+    lost = None if problem.lost is None else problem.lost._replace(arm=side)
+    return replace(problem, lost=lost)
 
 
 def _add_splats(outputs: Sequence[BenchOutput], text: str) -> None:
@@ -225,7 +235,7 @@ def tell_apart(outputs: Sequence[BenchOutput], problems: list[Problem]) -> None:
     groups: dict[tuple[object, ...], list[BenchOutput]] = {}
     for output in outputs:
         if output.kind is not None:
-            groups.setdefault((output.name, *output.params.items()), []).append(output)
+            groups.setdefault((output.side, output.name, *output.params.items()), []).append(output)
     for group in groups.values():
         # Headings that differ in a number alone count repetitions.
         headings = {_DIGITS.sub("", each.heading) for each in group if each.kind and each.kind.row_of}
