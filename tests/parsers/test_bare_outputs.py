@@ -135,6 +135,8 @@ def test_parameters_above_a_row_are_its_own_even_if_some_are_not_known() -> None
         ("BEFORE (latest tip/perf/core)\n=============================", "AFTER\n====="),
         ("## Baseline", "## Patched"),
         ("Without this patch:", "With this patch:"),
+        ("It takes two locks. Before this patch, the rate is:", "And after this patch, the rate is:"),
+        ("ringbufs (before):", "ringbufs (after):"),
     ],
 )
 def test_headings_name_the_sides_of_a_comparison(before: str, after: str) -> None:
@@ -165,7 +167,10 @@ def test_a_sentence_or_one_heading_alone_makes_no_comparison(text: str) -> None:
     ("headings", "sections"),
     [
         (("Random data (16K)", "Strings in /proc/kallsyms"), True),
+        (("without spin-lock\n", "with spin-lock\n"), True),
+        (("xol-stp\n-------", "simulated-stp\n-------------"), True),
         (("Run 1 of 2", "Run 2 of 2"), False),
+        (("$ ./benchs/run_bench_qp_trie.sh", "$ ./benchs/run_bench_qp_trie.sh"), False),
         (("", ""), False),
     ],
 )
@@ -179,8 +184,37 @@ def test_rows_of_one_name_under_different_headings_are_different_cases(
     parsed = parse_bench(text)
     found = [dict(sample.case.params).get("section") for sample in parsed.samples if sample.metric == "hits"]
 
-    assert found == (list(headings) if sections else [None, None])
+    titles = [heading.partition("\n")[0] for heading in headings]
+    assert found == (titles if sections else [None, None])
     assert any("cannot be distinguished" in each.reason for each in parsed.problems) is not sections
+
+
+def test_whole_outputs_under_paragraphs_of_their_own_are_different_cases() -> None:
+    text = f"I see less.\n\nbpf-next/master\n\n{run_with()}\n\nfprobe on fgraph\n\n{run_with()}\n"
+    assert {dict(each.case.params)["section"] for each in parse_bench(text).samples} == {
+        "bpf-next/master",
+        "fprobe on fgraph",
+    }
+
+    repeated = f"$ ./run\n{run_with()}\nreal 0m7.1s\nuser 0m1.1s\n$ ./run\n{run_with()}\n"
+    assert {each.case.params for each in parse_bench(repeated).samples} == {()}
+
+
+def test_lines_that_a_commit_message_cut_are_read() -> None:
+    cut = [
+        f"Iter   {number} (  1.000us): hits   {62 + number}.000M/s ( 62.000M/prod), [...]"
+        for number in range(3)
+    ]
+    parsed = parse_bench("\n".join([BANNER, *cut, "Summary: hits   63.500 ± 0.083M/s ( 63.500M/prod)"]))
+    assert primary(parsed) == [("trig-tp", 63.5)]
+    assert parsed.problems == ()
+
+
+@pytest.mark.parametrize("colon", [":", " :", ""])
+def test_rows_of_htab_mem_have_colons_or_none(colon: str) -> None:
+    row = f"overwrite  per-prod-op{colon} 54.76 ± 0.16k/s, avg mem{colon}  2.36 ± 0.01MiB, peak mem{colon}  2.70MiB"
+    assert cases(row, "per-producer-ops") == {"overwrite": 54.76}
+    assert cases(row, "peak-memory") == {"overwrite": 2.7}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Reads the text around an output: the command line of bench, and the labels that scripts print."""
 
 import re
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 _COMMAND = re.compile(r"(?:^|.*[\s/;&|(\"'])bench(?:\s+(?P<words>[^|;&<>()#\"'`]+))")
 _REDIRECTION = re.compile(r"\s\d?>{1,2}\s?\S+")
@@ -66,14 +66,6 @@ _OF_PARAMETERS = re.compile(
     re.IGNORECASE,
 )
 _SEPARATOR = re.compile(r",\s+")
-_CHANGE = r"(?:the |this |these )?(?:patch|patches|patchset|patchsets|change|changes|series|fix)"
-_SIDE = re.compile(
-    rf"[#*>\s-]{{0,8}}(?:(?P<base>before|baseline|base|unpatched|without {_CHANGE})|"
-    rf"(?P<head>after|patched|with {_CHANGE}))\b"
-    r"(?:[*:\s=-]{0,8}|\s?[(\x5b][^()]{0,60}[)\x5d][*:\s=-]{0,8}|"
-    r"[^.:]{0,50}:)",
-    re.IGNORECASE,
-)
 _LONGEST_LABEL = 120
 
 
@@ -128,17 +120,6 @@ def _option(option: re.Match[str], rest: list[str]) -> tuple[str, str | None]:
     if value is None:
         return name, "true"
     return name, value if _VALUE.fullmatch(value) else None
-
-
-def side_of(text: str) -> Literal["base", "head", ""]:
-    """Recognises a heading such as `Before:`, `After (with the lock):` or `BASELINE (bpf-next)`.
-
-    Empty if the line is anything else, as a sentence is that begins with these words.
-    """
-    found = _SIDE.fullmatch(text.strip()) if len(text) <= _LONGEST_LABEL else None
-    if found is None:
-        return ""
-    return "base" if found["base"] else "head"
 
 
 def labels_of(text: str) -> dict[str, str]:

@@ -93,8 +93,9 @@ class BenchOutput:
     """The MiB of a `Slab:` line, as text; None if there is none. Independent of the kind."""
     params: dict[str, str] = field(default_factory=dict)
     """Parameters from the text around the output."""
-    heading: str = ""
-    """The last line above that is neither a result nor a parameter; empty if there is none."""
+    above: str = ""
+    alone: str = ""
+    """The headings that it stands under, see `Headings`."""
     side: str = ""
     """base or head under a heading such as `Before:`; empty if the text has no two such headings."""
     framed: bool = False

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from cliffwatch.parsers.bench.around import Command, command_of, labels_of, side_of
+from cliffwatch.parsers.bench.around import Command, command_of, labels_of
+from cliffwatch.parsers.bench.headings import LONGEST_TITLE, Headings, side_of
 from cliffwatch.parsers.bench.kind import BenchOutput, Reading
 from cliffwatch.parsers.bench.lines import LIBBPF, SET_UP, SLAB, STARTED, KnownLine, is_chatter, recognise
 from cliffwatch.parsers.cleaning import Line, begins_output
@@ -14,7 +15,6 @@ _MOST_PIECES = 4
 """The most pieces of a line that mail wrapped."""
 
 _SKIPPED = "not a line that bench prints; it was skipped"
-_LONGEST_TITLE = 80
 _SHORT = 80
 _UNDERLINE = re.compile(r"=+")
 _ROW_BEGINS = re.compile(r"\S\s+(?:(?<!important_hits )throughput|per-prod-op): ")
@@ -85,7 +85,9 @@ class _Splitting:
         self._command: Command | None = None
         self._labels: dict[str, str] = {}
         self._previous: Line | None = None
-        self._heading = self._side = ""
+        self._headings = Headings()
+        self._alone = False
+        """True if the line is a paragraph of its own."""
         self._ended = False
         """True if a command line came after the last result."""
 
@@ -95,6 +97,10 @@ class _Splitting:
         stripped = line.text.strip()
         if not stripped:
             return 1
+        self._alone = all(
+            not 0 <= beside < len(lines) or not lines[beside].text.strip()
+            for beside in (place - 1, place + 1)
+        )
         if len(stripped) <= _SHORT and _is_meaningless(stripped):
             self._skip(line)
             return 1
@@ -127,7 +133,8 @@ class _Splitting:
 
     def _begin(self, name: str | None, line: Line) -> BenchOutput:
         output = BenchOutput(name=name, line=line.number, params=dict(self._labels))
-        output.heading, output.side = self._heading, self._side
+        output.above, output.alone = self._headings.above, self._headings.alone
+        output.side = self._headings.side
         if self._command is not None and self._command.benchmark == name:
             output.params.update(self._command.params)
         self.outputs.append(output)
@@ -166,11 +173,8 @@ class _Splitting:
 
     def _skip(self, line: Line) -> None:
         self._previous = line
-        if self._bare and (side := side_of(line.text)):
-            self._side = side
+        if self._bare and self._headings.see(line.text, alone=self._alone):
             return
-        if any(map(str.isalpha, line.text)):
-            self._heading = " ".join(line.text.split())[:_LONGEST_TITLE]
         self._problems.skip(line.number, line.text, _SKIPPED)
 
     def _told_around(self, text: str, output: BenchOutput | None) -> bool:
@@ -200,7 +204,8 @@ class _Splitting:
         if self._bare and side_of(last.text):
             return {}
         self._problems.take_back(_SKIPPED)
-        return {"section": " ".join(last.text.split())[:_LONGEST_TITLE]}
+        self._headings.take_title()
+        return {"section": " ".join(last.text.split())[:LONGEST_TITLE]}
 
 
 def _recognise_line(lines: Sequence[Line], place: int) -> tuple[KnownLine | None, int]:

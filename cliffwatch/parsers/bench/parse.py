@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cliffwatch.counting import count_noun
 from cliffwatch.parsers.bench.averages import DOUBTFUL, values_of
+from cliffwatch.parsers.bench.headings import words_of
 from cliffwatch.parsers.bench.kind import STEP, BenchOutput, Kind, MetricValue, Reading
 from cliffwatch.parsers.bench.lines import LIBBPF
 from cliffwatch.parsers.bench.outputs import split
@@ -221,14 +222,13 @@ def find_disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | Non
 
 _PRODUCERS = "producers"
 _SECTION = "section"
-_DIGITS = re.compile(r"\d+")
 _SHARP = 0.05
 """Smaller rates have too few printed digits to derive the number of producers from them."""
 
 
 def tell_apart(outputs: Sequence[BenchOutput], problems: list[Problem]) -> None:
-    """Adds the number of producers to outputs that differ in it, and to rows of a script that stand under
-    different headings the heading.
+    """Adds the heading to outputs that stand under different ones, and the number of producers to those that
+    differ in it.
 
     Reports the outputs that are read as boots.
     """
@@ -237,18 +237,32 @@ def tell_apart(outputs: Sequence[BenchOutput], problems: list[Problem]) -> None:
         if output.kind is not None:
             groups.setdefault((output.side, output.name, *output.params.items()), []).append(output)
     for group in groups.values():
-        # Headings that differ in a number alone count repetitions.
-        headings = {_DIGITS.sub("", each.heading) for each in group if each.kind and each.kind.row_of}
-        if len(headings) == len(group) > 1:
-            for output in group:
-                output.params[_SECTION] = output.heading or "first"
-            continue
-        counts = [_producers(each) for each in group]
-        if len(set(counts)) > 1 and None not in counts:
-            for output, count in zip(group, counts, strict=True):
-                if count != 1:
-                    output.params[_PRODUCERS] = str(count)
-        _tell_of_boots(group, problems)
+        for part in _under_headings(group):
+            counts = [_producers(each) for each in part]
+            if len(set(counts)) > 1 and None not in counts:
+                for output, count in zip(part, counts, strict=True):
+                    if count != 1:
+                        output.params[_PRODUCERS] = str(count)
+            _tell_of_boots(part, problems)
+
+
+def _under_headings(group: Sequence[BenchOutput]) -> Iterator[Sequence[BenchOutput]]:
+    """Yields the outputs of one name by heading, and makes it a parameter; together if they have the same.
+
+    The rows of a script's table stand directly under theirs.
+    """
+    rows = all(each.kind is not None and each.kind.row_of is not None for each in group)
+    above, alone = ([each.above for each in group] if rows else [], [each.alone for each in group])
+    headings = next((each for each in (above, alone) if len(words_of(each)) > 1), None)
+    if headings is None:
+        yield group
+        return
+    parts: dict[str, list[BenchOutput]] = {}
+    for output, heading in zip(group, headings, strict=True):
+        parts.setdefault(heading, []).append(output)
+        if heading:
+            output.params[_SECTION] = heading
+    yield from parts.values()
 
 
 def _producers(output: BenchOutput) -> int | None:

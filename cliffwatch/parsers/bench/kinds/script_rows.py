@@ -63,8 +63,8 @@ KIND = Kind(
         ),
         LineForm(
             "final",
-            "per-prod-op: {ops} ± {} k/s, {:avg mem|memory usage}: {memory} ± {} MiB,"
-            " peak {:mem|memory usage}: {peak} MiB",
+            r"per-prod-op{:(?:\s*:)?} {ops} ± {} k/s, {:avg mem|memory usage}{:(?:\s*:)?} {memory} ± {} MiB,"
+            r" peak {:mem|memory usage}{:(?:\s*:)?} {peak} MiB",
             begin=_BEGIN,
         ),
         LineForm("final", "{who:False positive rate}[ :] {rate} %"),

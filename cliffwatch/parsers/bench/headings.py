@@ -1,0 +1,76 @@
+"""Headings in the text around outputs: they name the side of a comparison, or set two outputs of one name
+apart.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+Side = Literal["base", "head", ""]
+
+LONGEST_TITLE = 80
+_LONGEST = 120
+_CHANGE = r"(?:the |this |these )?(?:patch|patches|patchset|patchsets|change|changes|series|fix)"
+_BASE = rf"(?P<base>before|baseline|base|unpatched|without {_CHANGE})"
+_HEAD = rf"(?P<head>after|patched|with {_CHANGE})"
+_OF_LINE = (
+    rf"[#*>\s-]{{0,8}}(?:and )?(?:{_BASE}|{_HEAD})\b"
+    r"(?:[*:\s=-]{0,8}|\s?[(\x5b][^()]{0,60}[)\x5d][*:\s=-]{0,8}|[^.:]{0,50}:)"
+)
+"""`Before:`, `## Baseline`, `BEFORE (latest tip)`, `After applying the series:`"""
+
+_OF_PARAGRAPH = rf".{{0,100}}[.;] (?:and )?(?:{_BASE}|{_HEAD})\b[^.:]{{0,50}}:"
+"""`It is slow. Before this patch, the rate is:`"""
+
+_IN_BRACKETS = r"[^.:()]{1,60}\((?:(?P<base>before)|(?P<head>after))\):?"
+"""`htab-mem (before):`"""
+
+_FORMS = tuple(re.compile(form, re.IGNORECASE) for form in (_OF_LINE, _OF_PARAGRAPH, _IN_BRACKETS))
+_DIGITS = re.compile(r"\d+")
+
+
+def side_of(text: str) -> Side:
+    """Recognises a line such as `Before:`, `After (with the lock):` or `BASELINE (bpf-next)`.
+
+    Empty if the line is anything else, such as a sentence that begins with these words.
+    """
+    stripped = text.strip()
+    if len(stripped) > _LONGEST:
+        return ""
+    found = next(filter(None, (form.fullmatch(stripped) for form in _FORMS)), None)
+    if found is None:
+        return ""
+    return "base" if found["base"] else "head"
+
+
+class Headings:
+    """The headings that hold at a place of the text."""
+
+    def __init__(self) -> None:
+        self.side: Side = ""
+        self.above = ""
+        """The last line that is neither a result nor a parameter nor an underlined title; cut."""
+        self.alone = ""
+        """The last such line that ends with a colon or is a paragraph of its own; cut."""
+        self._before = ("", "")
+
+    def see(self, text: str, *, alone: bool) -> bool:
+        """Takes in a line that is no result. True if it names a side."""
+        if not any(map(str.isalpha, text)):
+            return False
+        self._before = self.above, self.alone
+        self.above = " ".join(text.split())[:LONGEST_TITLE]
+        if alone or self.above.endswith(":"):
+            self.alone = self.above
+        side = side_of(text)
+        self.side = side or self.side
+        return bool(side)
+
+    def take_title(self) -> None:
+        """Forgets the last line: it is an underlined title, which holds until the next one."""
+        self.above, self.alone = self._before
+
+
+def words_of(headings: Sequence[str]) -> set[str]:
+    """Headings without their numbers: those that differ in a number alone count repetitions."""
+    return {_DIGITS.sub("", heading) for heading in headings}
