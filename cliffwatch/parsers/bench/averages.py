@@ -16,7 +16,7 @@ from cliffwatch.parsers.bench.kind import (
 DOUBTFUL = 0.01
 """The relative difference from which on Summary and Iter lines disagree."""
 
-_NS_PER = {"ns": 1.0, "us": 1e3, "ms": 1e6}
+NS_PER = {"ns": 1.0, "us": 1e3, "ms": 1e6}
 
 
 def values_of(kind: Kind, output: BenchOutput, kept: Sequence[Reading]) -> MetricValues:
@@ -59,7 +59,7 @@ def rate_and_latency(
         yield MetricValue(metric=metrics[0], value=math.inf, samples=tuple(rates))
         return
     latency = _sharp_latency(output, kept, rates, producers)
-    resolution = STEP * _NS_PER[output.units.get("time", "ns")]
+    resolution = STEP * NS_PER[output.units.get("time", "ns")]
     if latency is None and rates and all(rates):
         latency = 1000 * producers * len(rates) / sum(rates)
         resolution = latency * STEP * scale * len(rates) / sum(rates)
@@ -76,7 +76,7 @@ def _sharp_latency(
     output: BenchOutput, kept: Sequence[Reading], rates: Sequence[float], producers: int
 ) -> float | None:
     """Corrects the Summary's latency by the true intervals. None if the Iter lines do not confirm it."""
-    printed = output.summary.get("latency", math.nan) * _NS_PER[output.units.get("time", "ns")]
+    printed = output.summary.get("latency", math.nan) * NS_PER[output.units.get("time", "ns")]
     if not math.isfinite(printed) or printed <= 0:
         return None
     if not rates:

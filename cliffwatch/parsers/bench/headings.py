@@ -14,7 +14,7 @@ _CHANGE = r"(?:the |this |these )?(?:patch|patches|patchset|patchsets|change|cha
 _BASE = rf"(?P<base>before|baseline|base|unpatched|without {_CHANGE})"
 _HEAD = rf"(?P<head>after|patched|with {_CHANGE})"
 _OF_LINE = (
-    rf"[#*>\s-]{{0,8}}(?:and )?(?:{_BASE}|{_HEAD})\b"
+    rf"[#*>\s-]{{0,8}}(?:and )?(?:{_BASE}|{_HEAD})(?:[-_]\w{{1,20}})?\b"
     r"(?:[*:\s=-]{0,8}|\s?[(\x5b][^()]{0,60}[)\x5d][*:\s=-]{0,8}|[^.:]{0,50}:)"
 )
 """`Before:`, `## Baseline`, `BEFORE (latest tip)`, `After applying the series:`"""
@@ -62,7 +62,7 @@ class Headings:
         self.above = " ".join(text.split())[:LONGEST_TITLE]
         if alone or self.above.endswith(":"):
             self.alone = self.above
-        side = side_of(text)
+        side = side_of(text) or (side_of(f"{self._before[0]} {text}") if text.rstrip().endswith(":") else "")
         self.side = side or self.side
         return bool(side)
 

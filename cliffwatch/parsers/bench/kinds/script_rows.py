@@ -13,7 +13,7 @@ from cliffwatch.parsers.bench.kind import Kind, LineForm, MetricShape
 
 _WHO = r"(?!Summary|SUMMARY|Iter\s)(?P<who>[A-Za-z0-9][\w.+,-]{0,60}(?: {1,6}[\w.+\x28\x29-]{1,30}){0,6}?)"
 _CPUS = r"(?:\s{0,20}\(\s{0,4}(?P<cpus>\d{1,4})\s{1,4}(?:cpus?|threads?)\))?"
-_BEGIN = rf"{_WHO}{_CPUS}\s{{0,40}}:?\s{{1,40}}"
+ROW_BEGINS = rf"{_WHO}{_CPUS}\s{{0,40}}:?\s{{1,40}}"
 _TRIGGERS = re.compile(
     r"(?:usermode|kernel|syscall)-count|(?:uprobe|uretprobe|usdt)-.*|k(?:ret)?probe-multi.*|fmodret|tp"
 )
@@ -23,7 +23,7 @@ Names that another script uses too are not included.
 """
 
 
-def _row_of(fields: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+def row_of(fields: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Returns the benchmark of a row, and its parameters."""
     who = " ".join(fields.get("who", "").replace(",", "").split())
     cpus = fields.get("cpus", "1").lstrip("0") or "1"
@@ -51,24 +51,26 @@ KIND = Kind(
         LineForm(
             "final",
             "{hits} ± {} M/s[ (drops {drops} ± {} M/s[{:,?} mem {memory} MiB] )]"
-            "[ ( {per_prod} M/{:s/cpu|s/prod|prod})]",
-            begin=_BEGIN,
+            r"[ ( {per_prod} M/{:s/cpu|s/prod|prod})][ {:<[<-].*+}]",
+            begin=ROW_BEGINS,
         ),
-        LineForm("final", "throughput: {throughput} ± {} M ops/s, latency: {latency} ns/op", begin=_BEGIN),
+        LineForm(
+            "final", "throughput: {throughput} ± {} M ops/s, latency: {latency} ns/op", begin=ROW_BEGINS
+        ),
         LineForm(
             "final",
             "hits throughput: {hits_throughput} ± {} M ops/s, hits latency: {hits_latency} ns/op,"
             " important_hits throughput: {important} ± {} M ops/s",
-            begin=_BEGIN,
+            begin=ROW_BEGINS,
         ),
         LineForm(
             "final",
             r"per-prod-op{:(?:\s*:)?} {ops} ± {} k/s, {:avg mem|memory usage}{:(?:\s*:)?} {memory} ± {} MiB,"
             r" peak {:mem|memory usage}{:(?:\s*:)?} {peak} MiB",
-            begin=_BEGIN,
+            begin=ROW_BEGINS,
         ),
         LineForm("final", "{who:False positive rate}[ :] {rate} %"),
     ),
     marks=("M/s", "M ops/s,", "MiB,", "False positive rate"),
-    row_of=_row_of,
+    row_of=row_of,
 )
