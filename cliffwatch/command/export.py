@@ -98,7 +98,7 @@ def export(
     arm's medians, kcidb for the database of kernelci.org. matrix is for people: tables of Markdown with
     one parameter down and another across.
     """
-    refuse_unwritable(out)
+    refuse_unwritable(out, "--out")
     form = _exit_on_failure(_form(format_, origin, (down, across, metric), out))
     source = _exit_on_failure(_read(run))
     chosen = _exit_on_failure(_select_arms(source, format_, arm))

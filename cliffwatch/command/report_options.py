@@ -88,17 +88,19 @@ def _number(_: click.Context, __: click.Parameter, value: float | None) -> float
     return value
 
 
-def refuse_unwritable(path: Path | None) -> None:
-    """Ends the command at once if its report could not be written at the end."""
-    if path is None:
-        return
-    unwritable = _find_unwritable(path)
+def refuse_unwritable(path: Path | None, option: str) -> None:
+    """Ends the command at once if it could not write the file of `option` at the end."""
+    unwritable = None if path is None else _find_unwritable(path)
     if unwritable is not None:
-        raise SystemExit(echo_failure(unwritable))
+        raise SystemExit(
+            echo_failure(
+                wrong_usage(f"{option}: {unwritable}", "name a file in a folder that you may write to")
+            )
+        )
 
 
-def _find_unwritable(path: Path) -> Failure | None:
-    """Fails if a file cannot be written.
+def _find_unwritable(path: Path) -> str | None:
+    """Says why a file cannot be written; None if it can.
 
     Tries to write, because permissions alone do not decide. Leaves no file behind.
     """
@@ -110,14 +112,10 @@ def _find_unwritable(path: Path) -> Failure | None:
         elif not path.exists():
             TemporaryFile(dir=path.parent).close()
         elif path.is_dir() or not os.access(path, os.W_OK):
-            return _refuse_path(f"{path} is no file that can be written")
+            return f"{path} is no file that can be written"
     except OSError as error:
-        return _refuse_path(f"{path} cannot be written: {error.strerror}")
+        return f"{path} cannot be written: {error.strerror}"
     return None
-
-
-def _refuse_path(message: str) -> Failure:
-    return wrong_usage(f"--report-out: {message}", "name a file in a folder that you may write to")
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -197,7 +195,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **rest: Any,
     ) -> Any:
         reply = _reply(in_reply_to, mail_from, format_)
-        refuse_unwritable(report_out)
+        refuse_unwritable(report_out, "--report-out")
         report = ReportOptions(
             format=format_,
             out=report_out,

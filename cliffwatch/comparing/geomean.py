@@ -19,7 +19,8 @@ _SEED = 1979
 
 
 def means_of(rows: Sequence[Row], turns: Turns) -> Iterator[Mean]:
-    """Yields a mean for each primary metric and unit with at least two rows.
+    """Yields a mean for each primary metric and unit with at least two rows. None for noisy rows whose boots
+    are too few for an interval: such a mean looks like a result.
 
     Intervals come from resampling the boots of the screen. If the sides were not interleaved, they include
     drift between the sides.
@@ -33,6 +34,8 @@ def means_of(rows: Sequence[Row], turns: Turns) -> Iterator[Mean]:
             continue
         base, head = _matrix([row.base for row in group]), _matrix([row.head for row in group])
         mean = mean_ratio(base, head, level=MEAN_LEVEL, generator=np.random.default_rng(_SEED))
+        if mean.low is None and any(row.traits.assume == "nothing" for row in group):
+            continue
         factor = (
             1.0 if turns.taken else math.exp(_drift(base, head, turns.common if is_timed(unit) else None))
         )

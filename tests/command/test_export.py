@@ -629,3 +629,10 @@ def test_a_matrix_that_would_be_empty_is_a_wrong_usage(
 
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert message in ended.stderr
+
+
+def test_a_file_that_cannot_be_written_is_named_with_its_option(data: Path) -> None:
+    ended = CliRunner().invoke(main, ["export", str(data / "runs/uninlined"), "--out", "/proc/export.csv"])
+
+    assert ended.exit_code == 2
+    assert "--out: /proc/export.csv cannot be written" in ended.stderr

@@ -170,6 +170,16 @@ def test_the_mean_has_an_interval_and_says_over_how_many_rows() -> None:
     assert mean.ci_low < 0.02 < mean.ci_high
 
 
+def test_one_noisy_boot_has_no_mean_and_one_exact_boot_has() -> None:
+    measured = {SEQ_GET: [100.0], INT_GET: [110.0]}
+    slower = {case: [value * 1.1 for value in held] for case, held in measured.items()}
+    sides = arm("base", measured), arm("head", slower)
+
+    assert compared_set(compare(*sides, noisy)).means == ()
+    (mean,) = compared_set(compare(*sides, exact)).means
+    assert mean.change == pytest.approx(0.1)
+
+
 def sweep(edge: int) -> dict[CaseKey, list[float]]:
     return {
         CaseKey("local-storage", "local-storage-cache-seq-get", (("nr_maps", str(maps)),)): [
