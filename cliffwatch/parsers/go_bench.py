@@ -23,6 +23,7 @@ from cliffwatch.parsers.cleaning import Line, clean_lines
 from cliffwatch.parsers.go.context import BOOT, VALUE_COMMENT, GoContext, rename_arms
 from cliffwatch.parsers.go.names import OURS, case_of, metric_of, unit_of
 from cliffwatch.parsers.go.result_lines import ResultLines, number_distinct, result_lines
+from cliffwatch.parsers.headings import names_both_sides, side_of
 from cliffwatch.parsers.printed_digits import finest_steps, step_of, steps_of, with_finest_steps
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
 from cliffwatch.parsers.received.wrapped_results import is_piece_of_result, join_wrapped_results
@@ -32,6 +33,9 @@ from cliffwatch.samples import Assumed, Sample
 _CONFIG = re.compile(r"(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)")
 _CHATTER = re.compile(r"^(?:PASS|FAIL|ok\s|---|===|\?\s|exit status|Unit\s|testing:|\s|#|$)")
 _PREFIX = "Benchmark"
+_OF_SIDES = re.compile("before|after|baseline|patch|with", re.IGNORECASE)
+_ARM = re.compile(r"(?m)^arm:")
+_RESULT = re.compile(r"[>\s]{0,20}Benchmark")
 _NANOSECONDS = re.compile(r"(?<![^-])ns(?=$|[-/])")
 _MEGABYTES = re.compile(r"(?<![^-])MB(?=$|[-/])")
 
@@ -39,9 +43,29 @@ _MEGABYTES = re.compile(r"(?<![^-])MB(?=$|[-/])")
 def parse_go_bench(text: str) -> Parsed:
     """Parses the Go benchmark format. Never raises.
 
-    A result line gives one sample per unit, and counts as one boot of its case.
+    A result line gives one sample per unit, and counts as one boot of its case. Results under headings such
+    as `Before:` and `After:` are of the arms base and head.
     """
-    return _parse_at_once(text) or parse_go_lines(clean_lines(text))
+    named = _with_arms(text)
+    return _parse_at_once(named) or parse_go_lines(clean_lines(named))
+
+
+def _with_arms(text: str) -> str:
+    """Makes settings of the headings that name the sides of a comparison, if both have results."""
+    if _OF_SIDES.search(text) is None or _ARM.search(text) is not None:
+        return text
+    lines, sides = text.split("\n"), dict[int, str]()
+    with_results, side = set[str](), ""
+    for number, line in enumerate(lines):
+        if _RESULT.match(line):
+            with_results.add(side)
+        elif named := side_of(line):
+            side = sides[number] = named
+    if not names_both_sides(with_results):
+        return text
+    return "\n".join(
+        f"arm: {sides[number]}" if number in sides else line for number, line in enumerate(lines)
+    )
 
 
 def parse_go_lines(lines: Sequence[Line]) -> Parsed:

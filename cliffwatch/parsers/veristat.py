@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 
 from cliffwatch.parsers.cleaning import clean_name
+from cliffwatch.parsers.headings import names_both_sides
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
 from cliffwatch.parsers.table.veristat_rows import arms_of, read_rows
 from cliffwatch.samples import REFUSED_BY_VERIFIER, Assumed, CaseKey, Sample
@@ -40,7 +41,8 @@ def parse_veristat(text: str) -> Parsed:
 
     - Each program is a benchmark (`FILE/PROG`), each numeric column a metric.
     - The values of a refused program show how far the verifier got, and are marked as doubted.
-    - In veristat's own comparison (`-C`) each side is an arm.
+    - In veristat's own comparison (`-C`) each side is an arm, as are tables under headings such as `Before:`
+      and `After:`.
     - A program that stands twice in one table with different counts is lost: veristat prints the name of an
       object without its folder, so these are two programs.
     """
@@ -48,8 +50,11 @@ def parse_veristat(text: str) -> Parsed:
     found: list[Found] = []
     first: dict[_Place, dict[str, str]] = {}
     ambiguous: set[tuple[str, CaseKey]] = set()
-    for row in read_rows(text, problems):
-        for arm, cells in arms_of(row.cells):
+    rows = tuple(read_rows(text, problems))
+    sided = names_both_sides(row.side for row in rows)
+    for row in rows:
+        for named, cells in arms_of(row.cells):
+            arm = named or (row.side or "other" if sided else "")
             case, before, told = _case(cells), len(found), len(problems)
             if _counts(first.setdefault((row.table, arm, case), cells)) != _counts(cells):
                 ambiguous.add((arm, case))

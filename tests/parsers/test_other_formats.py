@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from cliffwatch.parsers.documents.bencher import parse_bencher
 from cliffwatch.parsers.go.names import metric_of, unit_of
 from cliffwatch.parsers.go.writing import ExportedUnit, go_bench_lines
 from cliffwatch.parsers.go_bench import parse_go_bench
+from cliffwatch.parsers.readings import Parsed
 from cliffwatch.parsers.veristat import parse_veristat
 from cliffwatch.samples import Arm, Assumed, Boot, CaseKey, MetricTraits, Sample
 
@@ -208,3 +210,18 @@ test_l4lb.bpf.o  balancer_ingress             4559             5469      +910 (+
         ("comp", "total_insns", "insns", 5469.0),
         ("comp", "total_states", "states", 126.0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("parse", "result"),
+    [
+        (parse_go_bench, "BenchmarkMapLookup-8   1000   {} ns/op\n"),
+        (parse_veristat, "file_name,prog_name,verdict,total_insns\na.o,p,success,{}\n"),
+    ],
+)
+def test_headings_name_the_sides_of_a_comparison(parse: Callable[[str], Parsed], result: str) -> None:
+    text = f"It is faster.\n\nBefore:\n\n{result.format(110)}\nAfter:\n\n{result.format(90)}"
+
+    assert [(each.arm, each.sample.value) for each in parse(text).found] == [("base", 110.0), ("head", 90.0)]
+    alone = f"Before:\n\n{result.format(110)}{result.format(110)}"
+    assert {each.arm for each in parse(alone).found} == {""}

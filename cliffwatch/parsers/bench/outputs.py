@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from cliffwatch.parsers.bench.around import Command, command_of, labels_of
-from cliffwatch.parsers.bench.headings import LONGEST_TITLE, Headings, side_of
 from cliffwatch.parsers.bench.kind import BenchOutput, Reading
 from cliffwatch.parsers.bench.lines import LIBBPF, SET_UP, SLAB, STARTED, KnownLine, is_chatter, recognise
 from cliffwatch.parsers.cleaning import Line, begins_output
+from cliffwatch.parsers.headings import LONGEST_TITLE, Headings, names_both_sides, side_of
 from cliffwatch.parsers.readings import ProblemList, problem_at
 
 _MOST_PIECES = 4
@@ -55,7 +55,7 @@ def split(
 
 def _settle_sides(outputs: Sequence[BenchOutput]) -> None:
     """Forgets the sides unless results stand on both. What stands under neither heading is `other` then."""
-    both = {"base", "head"} <= {each.side for each in outputs if each.kind is not None}
+    both = names_both_sides(each.side for each in outputs if each.kind is not None)
     for output in outputs:
         output.side = (output.side or "other") if both else ""
 

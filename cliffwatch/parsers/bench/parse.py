@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from cliffwatch.counting import count_noun
 from cliffwatch.parsers.bench.averages import DOUBTFUL, values_of
-from cliffwatch.parsers.bench.headings import words_of
 from cliffwatch.parsers.bench.kind import STEP, BenchOutput, Kind, MetricValue, Reading
 from cliffwatch.parsers.bench.lines import LIBBPF
 from cliffwatch.parsers.bench.outputs import split
 from cliffwatch.parsers.cleaning import Line, clean_lines
+from cliffwatch.parsers.headings import words_of
 from cliffwatch.parsers.printed_digits import step_of
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
 from cliffwatch.parsers.splats import find_splats

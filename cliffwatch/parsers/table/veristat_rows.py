@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cliffwatch.parsers.cleaning import Line, clean_lines
+from cliffwatch.parsers.headings import side_of
 from cliffwatch.parsers.readings import Problem, problem_at
 
 _BAR = re.compile(r"-+(?: +-+)+")
@@ -51,6 +52,8 @@ class Row:
     """By the column ids of veristat's CSV."""
     table: int
     """Line of the header above it."""
+    side: str
+    """base or head under a heading such as `Before:`, see `side_of`; else empty."""
 
 
 def looks_like_veristat(text: str) -> bool:
@@ -66,11 +69,14 @@ def _may_be_header(text: str) -> bool:
 def read_rows(text: str, problems: list[Problem]) -> Iterator[Row]:
     """Yields the rows below each header. Other lines become problems."""
     header: Sequence[str] = ()
-    table, as_csv = 0, True
+    table, as_csv, side = 0, True, ""
     for line in clean_lines(text):
         found = _header(line.text) if _may_be_header(line.text) else None
         if found is not None:
             header, table, as_csv = found, line.number, "," in line.text
+            continue
+        if named := side_of(line.text):
+            side = named
             continue
         if _CHATTER.match(line.text) or _BAR.fullmatch(line.text.strip()):
             continue
@@ -88,7 +94,7 @@ def read_rows(text: str, problems: list[Problem]) -> Iterator[Row]:
             reason = f"{len(cells)} columns, but the header has {len(header)}"
             problems.append(problem_at(line.number, line.text, reason))
         else:
-            yield Row(line=line, cells=dict(zip(header, cells, strict=True)), table=table)
+            yield Row(line=line, cells=dict(zip(header, cells, strict=True)), table=table, side=side)
 
 
 def _header(text: str) -> list[str] | None:

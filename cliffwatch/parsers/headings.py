@@ -3,7 +3,7 @@ apart.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 Side = Literal["base", "head", ""]
@@ -26,6 +26,7 @@ _IN_BRACKETS = r"[^.:()]{1,60}\((?:(?P<base>before)|(?P<head>after))\):?"
 """`htab-mem (before):`"""
 
 _FORMS = tuple(re.compile(form, re.IGNORECASE) for form in (_OF_LINE, _OF_PARAGRAPH, _IN_BRACKETS))
+_HINT = re.compile("before|after|base|patch|with", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 
 
@@ -35,12 +36,16 @@ def side_of(text: str) -> Side:
     Empty if the line is anything else, such as a sentence that begins with these words.
     """
     stripped = text.strip()
-    if len(stripped) > _LONGEST:
+    if len(stripped) > _LONGEST or _HINT.search(stripped) is None:
         return ""
     found = next(filter(None, (form.fullmatch(stripped) for form in _FORMS)), None)
     if found is None:
         return ""
     return "base" if found["base"] else "head"
+
+
+def names_both_sides(sides: Iterable[str]) -> bool:
+    return {"base", "head"} <= set(sides)
 
 
 class Headings:
