@@ -13,20 +13,21 @@ _LONGEST = 120
 _CHANGE = r"(?:the |this |these )?(?:patch|patches|patchset|patchsets|change|changes|series|fix)"
 _BASE = rf"(?P<base>before|baseline|base|unpatched|without {_CHANGE})"
 _HEAD = rf"(?P<head>after|patched|with {_CHANGE})"
-_OF_LINE = (
+_OF_LINE = re.compile(
     rf"[#*>\s-]{{0,8}}(?:and )?(?:{_BASE}|{_HEAD})(?:[-_]\w{{1,20}})?\b"
-    r"(?:[*:\s=-]{0,8}|\s?[(\x5b][^()]{0,60}[)\x5d][*:\s=-]{0,8}|[^.:]{0,50}:)"
+    r"(?:[*:\s=-]{0,8}|\s?[(\x5b][^()]{0,60}[)\x5d][*:\s=-]{0,8}|[^.:]{0,50}:)",
+    re.IGNORECASE,
 )
 """`Before:`, `## Baseline`, `BEFORE (latest tip)`, `After applying the series:`"""
 
-_OF_PARAGRAPH = rf".{{0,100}}[.;] (?:and )?(?:{_BASE}|{_HEAD})\b[^.:]{{0,50}}:"
-"""`It is slow. Before this patch, the rate is:`"""
+_OF_PARAGRAPH = re.compile(rf"[.;] (?:and )?(?:{_BASE}|{_HEAD})\b[^.:]{{0,50}}:\Z", re.IGNORECASE)
+"""The end of `It is slow. Before this patch, the rate is:`"""
 
-_IN_BRACKETS = r"[^.:()]{1,60}\((?:(?P<base>before)|(?P<head>after))\):?"
+_IN_BRACKETS = re.compile(r"[^.:()]{1,60}\((?:(?P<base>before)|(?P<head>after))\):?", re.IGNORECASE)
 """`htab-mem (before):`"""
 
-_FORMS = tuple(re.compile(form, re.IGNORECASE) for form in (_OF_LINE, _OF_PARAGRAPH, _IN_BRACKETS))
 _HINT = re.compile("before|after|base|patch|with", re.IGNORECASE)
+_LETTER = re.compile(r"[^\W\d_]")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -35,10 +36,9 @@ def side_of(text: str) -> Side:
 
     Empty if the line is anything else, such as a sentence that begins with these words.
     """
-    stripped = text.strip()
-    if len(stripped) > _LONGEST or _HINT.search(stripped) is None:
+    if _HINT.search(text) is None or len(stripped := text.strip()) > _LONGEST:
         return ""
-    found = next(filter(None, (form.fullmatch(stripped) for form in _FORMS)), None)
+    found = _OF_LINE.fullmatch(stripped) or _OF_PARAGRAPH.search(stripped) or _IN_BRACKETS.fullmatch(stripped)
     if found is None:
         return ""
     return "base" if found["base"] else "head"
@@ -53,27 +53,40 @@ class Headings:
 
     def __init__(self) -> None:
         self.side: Side = ""
-        self.above = ""
-        """The last line that is neither a result nor a parameter nor an underlined title; cut."""
-        self.alone = ""
-        """The last such line that ends with a colon or is a paragraph of its own; cut."""
+        self._above = self._alone = ""
         self._before = ("", "")
+
+    @property
+    def above(self) -> str:
+        """The last line that is neither a result nor a parameter nor an underlined title; cut."""
+        return _title(self._above)
+
+    @property
+    def alone(self) -> str:
+        """The last such line that ends with a colon or is a paragraph of its own; cut."""
+        return _title(self._alone)
 
     def see(self, text: str, *, alone: bool) -> bool:
         """Takes in a line that is no result. True if it names a side."""
-        if not any(map(str.isalpha, text)):
+        if _LETTER.search(text) is None:
             return False
-        self._before = self.above, self.alone
-        self.above = " ".join(text.split())[:LONGEST_TITLE]
-        if alone or self.above.endswith(":"):
-            self.alone = self.above
-        side = side_of(text) or (side_of(f"{self._before[0]} {text}") if text.rstrip().endswith(":") else "")
+        self._before = self._above, self._alone
+        self._above = text
+        ends = text.rstrip().endswith(":")
+        if alone or ends:
+            self._alone = text
+        # Mail may have broken the sentence that ends with the heading.
+        side = side_of(text) or (side_of(f"{self._before[0].strip()} {text.strip()}") if ends else "")
         self.side = side or self.side
         return bool(side)
 
     def take_title(self) -> None:
         """Forgets the last line: it is an underlined title, which holds until the next one."""
-        self.above, self.alone = self._before
+        self._above, self._alone = self._before
+
+
+def _title(text: str) -> str:
+    return " ".join(text.split())[:LONGEST_TITLE]
 
 
 def words_of(headings: Sequence[str]) -> set[str]:

@@ -2,8 +2,12 @@
 interrupted by the kernel.
 """
 
+import re
+
 import pytest
 
+from cliffwatch.parsers.bench.kinds import KINDS
+from cliffwatch.parsers.bench.lines import _HINT
 from cliffwatch.parsers.bench.parse import parse_bench
 from cliffwatch.parsers.readings import Parsed
 
@@ -321,3 +325,11 @@ def test_a_summary_that_is_no_number_disagrees() -> None:
         "the Summary is not a number, but the Iter lines average 20"
     ]
     assert all(each.doubted for each in parsed.found)
+
+
+def test_no_form_of_a_line_escapes_the_quick_look_at_it() -> None:
+    """A line without these words is taken for prose before its form is looked at."""
+    for kind in KINDS.values():
+        for form in kind.forms:
+            fixed = re.sub(r"\{\w*:?|\}|\[[^\[\]]*\]", "", form.text) + form.begin
+            assert _HINT.search(fixed), (kind.name, form.text)

@@ -17,6 +17,9 @@ SLAB = re.compile(r"Slab:\s*(?P<mib>\d{1,12}(?:\.\d{1,6})?)\s*MiB")
 """The memory of a map. Printed by a benchmark that exists only in a branch."""
 
 LIBBPF = re.compile(r"libbpf: (?P<text>.*)")
+_HINT = re.compile(r"[/%|:=]|MiB|p50|samples|SUMMARY|Iter|tached|found|creates|errors")
+"""Each form has one of these: prose needs no further look."""
+
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>")
 _CHATTER = re.compile(
     r"Spun up \d+ procs .*|create socket fd .*|Available benchmarks:|- \S+|Calibrat.*|\S+ scenarios?:.*|"
@@ -57,7 +60,7 @@ def _any_form() -> re.Pattern[str]:
 def recognise(text: str) -> KnownLine | None:
     """Returns the line with its kind and role; None if it has no known form."""
     stripped = text.strip()
-    if not _any_form().match(stripped):
+    if _HINT.search(stripped) is None or not _any_form().match(stripped):
         return None
     for kind in KINDS.values():
         if kind.marks and not any(mark in stripped for mark in kind.marks):

@@ -86,8 +86,8 @@ class _Splitting:
         self._labels: dict[str, str] = {}
         self._previous: Line | None = None
         self._headings = Headings()
-        self._alone = False
-        """True if the line is a paragraph of its own."""
+        self._lines: Sequence[Line] = ()
+        self._place = 0
         self._ended = False
         """True if a command line came after the last result."""
 
@@ -97,10 +97,7 @@ class _Splitting:
         stripped = line.text.strip()
         if not stripped:
             return 1
-        self._alone = all(
-            not 0 <= beside < len(lines) or not lines[beside].text.strip()
-            for beside in (place - 1, place + 1)
-        )
+        self._lines, self._place = lines, place
         if len(stripped) <= _SHORT and _is_meaningless(stripped):
             self._skip(line)
             return 1
@@ -173,9 +170,15 @@ class _Splitting:
 
     def _skip(self, line: Line) -> None:
         self._previous = line
-        if self._bare and self._headings.see(line.text, alone=self._alone):
+        if self._bare and self._headings.see(line.text, alone=self._is_alone()):
             return
         self._problems.skip(line.number, line.text, _SKIPPED)
+
+    def _is_alone(self) -> bool:
+        """True if the line is a paragraph of its own."""
+        lines, place = self._lines, self._place
+        first = place == 0 or not lines[place - 1].text.strip()
+        return first and (place + 1 == len(lines) or not lines[place + 1].text.strip())
 
     def _told_around(self, text: str, output: BenchOutput | None) -> bool:
         """Reads a line of the context and returns True if it is one.
