@@ -210,6 +210,7 @@ def test_a_kernel_that_panics_ends_with_3(repository: Path) -> None:
         (("--config", "/nosuch.config"), "/nosuch.config", "does not exist"),
         (("--upload", "nonsense"), "--upload: 'nonsense' is not a service URL", "https://"),
         (("--threshold", "nan"), "--threshold", "a number of per cent"),
+        (("--limit", "x=1"), "'x=1' is no limit", "memory=32G"),
     ],
 )
 def test_wrong_arguments_are_told_before_anything_begins(

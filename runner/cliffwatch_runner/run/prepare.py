@@ -54,6 +54,9 @@ def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | 
 
     Adds the host's faults to a walltime plan, and reports them with their cost before the run begins.
     """
+    limits = change_limits(host_limits(_BUILD_SECONDS), request.limits)
+    if isinstance(limits, Failure):
+        return (limits,)
     progress.begin("tree", without_credentials(request.tree))
     planned = plan_run(request)
     if isinstance(planned, tuple):
