@@ -33,7 +33,7 @@ from cliffwatch.samples import Assumed, Sample
 _CONFIG = re.compile(r"(?P<key>[a-z][^\s:A-Z]*):\s*(?P<value>.*)")
 _CHATTER = re.compile(r"^(?:PASS|FAIL|ok\s|---|===|\?\s|exit status|Unit\s|testing:|\s|#|$)")
 _PREFIX = "Benchmark"
-_OF_SIDES = re.compile("before|after|baseline|patch|with", re.IGNORECASE)
+_OF_SIDES = re.compile("after|patch|with|w/", re.IGNORECASE)
 _ARM = re.compile(r"(?m)^arm:")
 _RESULT = re.compile(r"[>\s]{0,20}Benchmark")
 _NANOSECONDS = re.compile(r"(?<![^-])ns(?=$|[-/])")

@@ -11,8 +11,8 @@ Side = Literal["base", "head", ""]
 LONGEST_TITLE = 80
 _LONGEST = 120
 _CHANGE = r"(?:the |this |these )?(?:patch|patches|patchset|patchsets|change|changes|series|fix)"
-_BASE = rf"(?P<base>before|baseline|base|unpatched|without {_CHANGE})"
-_HEAD = rf"(?P<head>after|patched|with {_CHANGE})"
+_BASE = rf"(?P<base>before|baseline|base|unpatched|vanilla|(?:without|w/o) {_CHANGE})"
+_HEAD = rf"(?P<head>after|patched|(?:with|w/) {_CHANGE})"
 _OF_LINE = re.compile(
     rf"[#*>\s-]{{0,8}}(?:and )?(?:{_BASE}|{_HEAD})(?:[-_]\w{{1,20}})?\b"
     r"(?:[*:\s=-]{0,8}|\s?[(\x5b][^()]{0,60}[)\x5d][*:\s=-]{0,8}|[^.:]{0,50}:)",
@@ -26,9 +26,12 @@ _OF_PARAGRAPH = re.compile(rf"[.;] (?:and )?(?:{_BASE}|{_HEAD})\b[^.:]{{0,50}}:\
 _IN_BRACKETS = re.compile(r"[^.:()]{1,60}\((?:(?P<base>before)|(?P<head>after))\):?", re.IGNORECASE)
 """`htab-mem (before):`"""
 
-_HINT = re.compile("before|after|base|patch|with", re.IGNORECASE)
+_HINT = re.compile("before|after|base|patch|with|vanilla|w/", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
-_DIGITS = re.compile(r"\d+")
+_COUNTING = re.compile(
+    r"\d+(?:st|nd|rd|th)?|\b(?:first|second|third|fourth|fifth|last|next|another|again|one more)\b",
+    re.IGNORECASE,
+)
 
 
 def side_of(text: str) -> Side:
@@ -91,4 +94,4 @@ def _title(text: str) -> str:
 
 def words_of(headings: Sequence[str]) -> set[str]:
     """Headings without their numbers: those that differ in a number alone count repetitions."""
-    return {_DIGITS.sub("", heading) for heading in headings}
+    return {" ".join(_COUNTING.sub(" ", heading).split()) for heading in headings}

@@ -143,6 +143,8 @@ def test_parameters_above_a_row_are_its_own_even_if_some_are_not_known() -> None
         ("It takes two locks. Before this series,\nthe rate is:", "With this series, the rate is:"),
         ("ringbufs (before):", "ringbufs (after):"),
         ("before-opt", "after-opt"),
+        ("vanilla kernel:", "patched kernel:"),
+        ("w/o the series", "w/ the series"),
     ],
 )
 def test_headings_name_the_sides_of_a_comparison(before: str, after: str) -> None:
@@ -175,6 +177,7 @@ def test_a_sentence_or_one_heading_alone_makes_no_comparison(text: str) -> None:
         (("without spin-lock\n", "with spin-lock\n"), True),
         (("xol-stp\n-------", "simulated-stp\n-------------"), True),
         (("Run 1 of 2", "Run 2 of 2"), False),
+        (("First run:", "Second run:"), False),
         (("$ ./benchs/run_bench_qp_trie.sh", "$ ./benchs/run_bench_qp_trie.sh"), False),
         (("", ""), False),
     ],
