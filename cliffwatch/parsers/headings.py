@@ -3,7 +3,7 @@ apart.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 Side = Literal["base", "head", ""]
@@ -28,10 +28,17 @@ _IN_BRACKETS = re.compile(r"[^.:()]{1,60}\((?:(?P<base>before)|(?P<head>after))\
 
 _HINT = re.compile("before|after|base|patch|with|vanilla|w/", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
-_COUNTING = re.compile(
-    r"\d+(?:st|nd|rd|th)?|\b(?:first|second|third|fourth|fifth|last|next|another|again|one more)\b",
+_ORDINALS = re.compile(
+    r"\b(?:\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|another|again|one more)\b",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(
+    r"\b(?:runs?|rounds?|iterations?|trials?|try|boots?|attempts?|pass|real|user|sys)\b|\d:\d\d|^\s{0,20}[$#\x5b]",
+    re.IGNORECASE,
+)
+"""Lines whose numbers count repetitions or tell the time: `Run 2 of 5`, `real 0m7.1s`, a date, a prompt."""
+
+_DIGITS = re.compile(r"\d+")
 
 
 def side_of(text: str) -> Side:
@@ -92,6 +99,7 @@ def _title(text: str) -> str:
     return " ".join(text.split())[:LONGEST_TITLE]
 
 
-def words_of(headings: Sequence[str]) -> set[str]:
-    """Headings without their numbers: those that differ in a number alone count repetitions."""
-    return {" ".join(_COUNTING.sub(" ", heading).split()) for heading in headings}
+def without_count(heading: str) -> str:
+    """A heading without what counts repetitions. Other numbers stay, for they may be parameters."""
+    kept = _ORDINALS.sub(" ", heading)
+    return " ".join((_DIGITS.sub(" ", kept) if _COUNTED.search(kept) else kept).split())

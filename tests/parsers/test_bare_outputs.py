@@ -178,6 +178,8 @@ def test_a_sentence_or_one_heading_alone_makes_no_comparison(text: str) -> None:
         (("xol-stp\n-------", "simulated-stp\n-------------"), True),
         (("Run 1 of 2", "Run 2 of 2"), False),
         (("First run:", "Second run:"), False),
+        (("Sat Nov 29 10:14:49 UTC 2026", "Sat Nov 29 10:15:02 UTC 2026"), False),
+        (("A map of 1024 elements", "A map of 2048 elements"), True),
         (("$ ./benchs/run_bench_qp_trie.sh", "$ ./benchs/run_bench_qp_trie.sh"), False),
         (("", ""), False),
     ],

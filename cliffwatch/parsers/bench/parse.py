@@ -12,7 +12,7 @@ from cliffwatch.parsers.bench.kind import STEP, BenchOutput, Kind, MetricValue, 
 from cliffwatch.parsers.bench.lines import LIBBPF
 from cliffwatch.parsers.bench.outputs import split
 from cliffwatch.parsers.cleaning import Line, clean_lines
-from cliffwatch.parsers.headings import words_of
+from cliffwatch.parsers.headings import without_count
 from cliffwatch.parsers.printed_digits import step_of
 from cliffwatch.parsers.readings import Found, Lost, Parsed, Problem, ProblemList, problem_at
 from cliffwatch.parsers.splats import find_splats
@@ -252,8 +252,9 @@ def _under_headings(group: Sequence[BenchOutput]) -> Iterator[Sequence[BenchOutp
     The rows of a script's table stand directly under theirs.
     """
     rows = all(each.kind is not None and each.kind.row_of is not None for each in group)
-    above, alone = ([each.above for each in group] if rows else [], [each.alone for each in group])
-    headings = next((each for each in (above, alone) if len(words_of(each)) > 1), None)
+    above = [without_count(each.above) for each in group] if rows else []
+    alone = [without_count(each.alone) for each in group]
+    headings = next((each for each in (above, alone) if len(set(each)) > 1), None)
     if headings is None:
         yield group
         return
