@@ -191,6 +191,10 @@ def _report_of_file(path: str, report: ReportOptions, loop: Arm | None) -> Exit:
         return echo_failure(
             wrong_usage(f"{path} holds {len(names)} arms, and none of them is base", f"name two of {shown}")
         )
+    others = [name for name in names if name not in (*pair, *AUXILIARY_ARMS)]
+    if others:
+        named = f"cliffwatch compare {path}:{pair[0]} {path}:{others[0]}"
+        click.echo(f"{path} also holds {', '.join(others)}, not compared here: {named}", err=True)
     sides = Sides(
         base=imported.arms[pair[0]],
         head=imported.arms[pair[1]],

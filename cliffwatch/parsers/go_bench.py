@@ -12,6 +12,7 @@ Comments hold what the format cannot express: facts about an arm, the boot of th
 step and readings of the value above. Other readers skip comments.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +36,7 @@ _CHATTER = re.compile(r"^(?:PASS|FAIL|ok\s|---|===|\?\s|exit status|Unit\s|testi
 _PREFIX = "Benchmark"
 _OF_SIDES = re.compile("after|patch|with|w/", re.IGNORECASE)
 _ARM = re.compile(r"(?m)^arm:")
-_RESULT = re.compile(r"[>\s]{0,20}Benchmark")
+_RESULT = re.compile(r"[>\s]{0,20}Benchmark\S")
 _NANOSECONDS = re.compile(r"(?<![^-])ns(?=$|[-/])")
 _MEGABYTES = re.compile(r"(?<![^-])MB(?=$|[-/])")
 
@@ -51,21 +52,30 @@ def parse_go_bench(text: str) -> Parsed:
 
 
 def _with_arms(text: str) -> str:
-    """Makes settings of the headings that name the sides of a comparison, if both have results."""
+    """Makes settings of the headings that name the sides of a comparison, if both have results.
+
+    A benchmark that a side has again under another heading is of another machine or patch: its arm is
+    numbered.
+    """
     if _OF_SIDES.search(text) is None or _ARM.search(text) is not None:
         return text
-    lines, sides = text.split("\n"), dict[int, str]()
-    with_results, side = set[str](), ""
+    lines = text.split("\n")
+    blocks: list[tuple[int, str, set[str]]] = []
     for number, line in enumerate(lines):
         if _RESULT.match(line):
-            with_results.add(side)
-        elif named := side_of(line):
-            side = sides[number] = named
-    if not names_both_sides(with_results):
+            if blocks:
+                blocks[-1][2].add(line.split("Benchmark", 1)[1].split(None, 1)[0])
+        elif said := side_of(line):
+            blocks.append((number, said, set()))
+    if not names_both_sides(side for _, side, names in blocks if names):
         return text
-    return "\n".join(
-        f"arm: {sides[number]}" if number in sides else line for number, line in enumerate(lines)
-    )
+    taken: dict[str, set[str]] = {}
+    for number, side, names in blocks:
+        numbered = (f"{side}-{count}" for count in itertools.count(2))
+        arm = next(each for each in itertools.chain([side], numbered) if not taken.get(each, set()) & names)
+        taken.setdefault(arm, set()).update(names)
+        lines[number] = f"arm: {arm}"
+    return "\n".join(lines)
 
 
 def parse_go_lines(lines: Sequence[Line]) -> Parsed:

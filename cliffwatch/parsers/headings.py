@@ -63,12 +63,12 @@ class Headings:
 
     def __init__(self) -> None:
         self.side: Side = ""
-        self._above = self._alone = ""
+        self._above = self._alone = self._said = ""
         self._before = ("", "")
 
     @property
     def above(self) -> str:
-        """The last line that is neither a result nor a parameter nor an underlined title; cut."""
+        """The last line that is neither a result nor a parameter nor a title nor names a side; cut."""
         return _title(self._above)
 
     @property
@@ -76,19 +76,26 @@ class Headings:
         """The last such line that ends with a colon or is a paragraph of its own; cut."""
         return _title(self._alone)
 
+    @property
+    def said(self) -> str:
+        """The last line that names a side; cut."""
+        return _title(self._said)
+
     def see(self, text: str, *, alone: bool) -> bool:
         """Takes in a line that is no result. True if it names a side."""
         if _LETTER.search(text) is None:
             return False
+        ends = text.rstrip().endswith(":")
+        # Mail may have broken the sentence that ends with the heading.
+        side = side_of(text) or (side_of(f"{self._above.strip()} {text.strip()}") if ends else "")
+        if side:
+            self.side, self._said = side, text
+            return True
         self._before = self._above, self._alone
         self._above = text
-        ends = text.rstrip().endswith(":")
         if alone or ends:
             self._alone = text
-        # Mail may have broken the sentence that ends with the heading.
-        side = side_of(text) or (side_of(f"{self._before[0].strip()} {text.strip()}") if ends else "")
-        self.side = side or self.side
-        return bool(side)
+        return False
 
     def take_title(self) -> None:
         """Forgets the last line: it is an underlined title, which holds until the next one."""
@@ -102,4 +109,4 @@ def _title(text: str) -> str:
 def without_count(heading: str) -> str:
     """A heading without what counts repetitions. Other numbers stay, for they may be parameters."""
     kept = _ORDINALS.sub(" ", heading)
-    return " ".join((_DIGITS.sub(" ", kept) if _COUNTED.search(kept) else kept).split())
+    return " ".join((_DIGITS.sub(" ", kept) if _COUNTED.search(kept) else kept).split()).rstrip(" :")

@@ -56,7 +56,8 @@ def parse_veristat(text: str) -> Parsed:
         for named, cells in arms_of(row.cells):
             arm = named or (row.side or "other" if sided else "")
             case, before, told = _case(cells), len(found), len(problems)
-            if _counts(first.setdefault((row.table, arm, case), cells)) != _counts(cells):
+            table = 0 if sided else row.table  # a side has a program once, whatever the table
+            if _counts(first.setdefault((table, arm, case), cells)) != _counts(cells):
                 ambiguous.add((arm, case))
                 problems.append(problem_at(row.line.number, row.line.text, _TWICE, Lost(case, why=_TWICE)))
             _row(cells, found, problems, row.line.number, row.line.text)

@@ -81,3 +81,17 @@ def test_an_export_says_no_direction_that_nobody_said(tmp_path: Path) -> None:
     exported = compared(*sides, "--format", "go-bench").stdout
     assert "Unit score assume=nothing\n" in exported
     assert "Unit requests/sec better=higher assume=nothing\n" in exported
+
+
+def test_arms_of_a_file_that_are_not_compared_are_named(tmp_path: Path) -> None:
+    mail = tmp_path / "mail"
+    mail.write_text(
+        "".join(f"{side}:\nBenchmarkA-8 100 9 ns/op\n" for side in ("Before", "After v1", "After v2"))
+    )
+
+    ended = CliRunner().invoke(main, ["compare", str(mail)], catch_exceptions=False)
+
+    assert (
+        f"{mail} also holds head-2, not compared here: cliffwatch compare {mail}:base {mail}:head-2"
+        in ended.stderr
+    )

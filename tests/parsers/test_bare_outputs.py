@@ -156,6 +156,27 @@ def test_headings_name_the_sides_of_a_comparison(before: str, after: str) -> Non
     assert len({each.sample.case for each in parsed.found}) == 1
 
 
+def test_two_machines_in_one_mail_are_compared_each_with_itself() -> None:
+    block = (
+        "{}:\n\nBefore:\n" + HITS.format("rb", 1.0, "") + "\nAfter:\n" + HITS.format("rb", 2.0, "") + "\n\n"
+    )
+    parsed = parse_bench(block.format("AMD") + block.format("Intel").replace("1.000", "10.00"))
+
+    hits = {
+        (each.arm, dict(each.sample.case.params)["section"]): each.sample.value
+        for each in parsed.found
+        if each.sample.metric == "hits"
+    }
+    assert hits == {("base", "AMD"): 1, ("head", "AMD"): 2, ("base", "Intel"): 10, ("head", "Intel"): 2}
+
+
+def test_two_versions_of_a_patch_are_not_one_side() -> None:
+    rows = [HITS.format("rb", value, "") for value in (1.0, 2.0, 3.0)]
+    parsed = parse_bench(f"Before:\n{rows[0]}\nAfter v1:\n{rows[1]}\nAfter v2:\n{rows[2]}")
+
+    assert len({(each.arm, each.sample.case) for each in parsed.found}) == 3
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -194,7 +215,7 @@ def test_rows_of_one_name_under_different_headings_are_different_cases(
     parsed = parse_bench(text)
     found = [dict(sample.case.params).get("section") for sample in parsed.samples if sample.metric == "hits"]
 
-    titles = [heading.partition("\n")[0] for heading in headings]
+    titles = [heading.partition("\n")[0].rstrip(":") for heading in headings]
     assert found == (titles if sections else [None, None])
     assert any("cannot be distinguished" in each.reason for each in parsed.problems) is not sections
 

@@ -225,3 +225,26 @@ def test_headings_name_the_sides_of_a_comparison(parse: Callable[[str], Parsed],
     assert [(each.arm, each.sample.value) for each in parse(text).found] == [("base", 110.0), ("head", 90.0)]
     alone = f"Before:\n\n{result.format(110)}{result.format(110)}"
     assert {each.arm for each in parse(alone).found} == {""}
+
+
+def test_a_side_that_has_a_benchmark_again_is_another_arm() -> None:
+    result = "BenchmarkA-8 100 {} ns/op\n"
+    text = f"Before:\n{result.format(10)}After v1:\n{result.format(9)}After v2:\n{result.format(5)}"
+    found = parse_go_bench(f"{text}After:\nBenchmarkB-8 100 7 ns/op\n").found
+
+    assert [(each.arm, each.sample.value) for each in found] == [
+        ("base", 10.0),
+        ("head", 9.0),
+        ("head-2", 5.0),
+        ("head", 7.0),
+    ]
+
+
+def test_a_program_that_a_side_has_twice_with_other_counts_is_lost() -> None:
+    table = "file_name,prog_name,verdict,total_insns\na.o,p,success,{}\n"
+    parsed = parse_veristat(
+        f"Before:\n{table.format(1)}\nAfter v1:\n{table.format(2)}\nAfter v2:\n{table.format(3)}"
+    )
+
+    assert [(each.arm, each.sample.value) for each in parsed.found] == [("base", 1.0)]
+    assert parsed.problems[0].reason.startswith("head: it is there twice, with other counts")

@@ -95,6 +95,7 @@ class BenchOutput:
     """Parameters from the text around the output."""
     above: str = ""
     alone: str = ""
+    said: str = ""
     """The headings that it stands under, see `Headings`."""
     side: str = ""
     """base or head under a heading such as `Before:`; empty if the text has no two such headings."""

@@ -131,7 +131,7 @@ class _Splitting:
     def _begin(self, name: str | None, line: Line) -> BenchOutput:
         output = BenchOutput(name=name, line=line.number, params=dict(self._labels))
         output.above, output.alone = self._headings.above, self._headings.alone
-        output.side = self._headings.side
+        output.side, output.said = self._headings.side, self._headings.said
         if self._command is not None and self._command.benchmark == name:
             output.params.update(self._command.params)
         self.outputs.append(output)

@@ -235,7 +235,7 @@ def tell_apart(outputs: Sequence[BenchOutput], problems: list[Problem]) -> None:
     groups: dict[tuple[object, ...], list[BenchOutput]] = {}
     for output in outputs:
         if output.kind is not None:
-            groups.setdefault((output.side, output.name, *output.params.items()), []).append(output)
+            groups.setdefault((output.name, *output.params.items()), []).append(output)
     for group in groups.values():
         for part in _under_headings(group):
             counts = [_producers(each) for each in part]
@@ -247,23 +247,29 @@ def tell_apart(outputs: Sequence[BenchOutput], problems: list[Problem]) -> None:
 
 
 def _under_headings(group: Sequence[BenchOutput]) -> Iterator[Sequence[BenchOutput]]:
-    """Yields the outputs of one name by heading, and makes it a parameter; together if they have the same.
+    """Yields the outputs of one name by side and heading.
 
-    The rows of a script's table stand directly under theirs.
+    The heading becomes a parameter on both sides if a side has the name under several: two machines in one
+    mail, or two versions of a patch. The rows of a script's table stand directly under theirs.
     """
     rows = all(each.kind is not None and each.kind.row_of is not None for each in group)
-    above = [without_count(each.above) for each in group] if rows else []
-    alone = [without_count(each.alone) for each in group]
-    headings = next((each for each in (above, alone) if len(set(each)) > 1), None)
-    if headings is None:
-        yield group
-        return
-    parts: dict[str, list[BenchOutput]] = {}
+    ways = (
+        [without_count(each.above) for each in group] if rows else [],
+        [without_count(each.alone) for each in group],
+        [without_count(each.said) for each in group],
+    )
+    headings = next((each for each in ways if _differ_on_a_side(group, each)), ["" for _ in group])
+    parts: dict[tuple[str, str], list[BenchOutput]] = {}
     for output, heading in zip(group, headings, strict=True):
-        parts.setdefault(heading, []).append(output)
+        parts.setdefault((output.side, heading), []).append(output)
         if heading:
             output.params[_SECTION] = heading
     yield from parts.values()
+
+
+def _differ_on_a_side(group: Sequence[BenchOutput], headings: Sequence[str]) -> bool:
+    pairs = set(zip((each.side for each in group), headings, strict=False))
+    return len(pairs) > len({side for side, _ in pairs})
 
 
 def _producers(output: BenchOutput) -> int | None:
