@@ -126,6 +126,15 @@ def shown(facts: HostFacts, mode: Mode) -> str:
     return stream.getvalue()
 
 
+def test_a_compiler_that_the_sandbox_does_not_start_fails_the_isolation(good: HostFacts) -> None:
+    unseen = host_failed("clang-22 (/opt/wrap/clang-22) does not start", "install clang-22 in /usr")
+    found = {check.name: check for check in checks(replace(good, unseen=unseen))}["isolation"]
+
+    assert found.status == "fail"
+    assert "/opt/wrap/clang-22" in found.finding
+    assert found.fixes == ("install clang-22 in /usr",)
+
+
 def test_a_good_host_reads(good: HostFacts) -> None:
     assert_golden("doctor-good-walltime.txt", shown(good, "walltime"))
 

@@ -33,7 +33,9 @@ _PACKAGES = {
     "flex": "flex",
     "bison": "bison",
 }
-_PLAIN_TOOLS = ("make", "bc", "flex", "bison")
+PLAIN_TOOLS = ("make", "bc", "flex", "bison")
+"""Tools of the kernel's build of which any version will do."""
+
 _BTF_PAHOLE: Version = (1, 22)
 _ASK_SECONDS = 120.0
 
@@ -111,13 +113,13 @@ def find_toolchain(choice: ToolChoice) -> Toolchain | tuple[Failure, ...]:
     wanted = {
         "clang" if "clang" in Path(cc).name else "gcc": cc,
         "bpf-clang": choice.clang or f"clang{suffix}",
-        "llc": f"llc{suffix}",
-        "llvm-strip": f"llvm-strip{suffix}",
+        "llc": _beside(choice.clang, f"llc{suffix}"),
+        "llvm-strip": _beside(choice.clang, f"llvm-strip{suffix}"),
         "pahole": choice.pahole or "pahole",
         "ld": f"ld.lld{suffix}" if "clang" in Path(cc).name else "ld",
     }
     missing = (
-        [] if choice.build_image else [_missing(name) for name in _PLAIN_TOOLS if shutil.which(name) is None]
+        [] if choice.build_image else [_missing(name) for name in PLAIN_TOOLS if shutil.which(name) is None]
     )
     tools: dict[str, Tool] = {}
     for name, program in wanted.items():
@@ -132,6 +134,14 @@ def find_toolchain(choice: ToolChoice) -> Toolchain | tuple[Failure, ...]:
     return Toolchain(
         cc=first, clang=bpf, llc=llc, llvm_strip=strip, pahole=pahole, ld=ld, image=choice.build_image
     )
+
+
+def _beside(clang: str | None, name: str) -> str:
+    """Returns the tool of a clang that was named by its path, if it is in the same folder."""
+    if clang is None or "/" not in clang:
+        return name
+    own = Path(clang).with_name(name)
+    return str(own) if own.exists() else name
 
 
 def _llvm_suffix(choice: ToolChoice) -> str:

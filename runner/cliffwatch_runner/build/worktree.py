@@ -248,9 +248,9 @@ class Worktree:
 
         Fixed names and times make the image depend on its sources only.
         """
-        container = self.settings.sandbox.image is not None
+        sandbox = self.settings.sandbox
         return {
-            **({} if container else {"PATH": "/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin"}),
+            **({} if sandbox.image is not None else {"PATH": sandbox.search_path}),
             "HOME": str(HOME),
             "LC_ALL": "C.UTF-8",
             "MAKEFLAGS": f"-j{jobs}",

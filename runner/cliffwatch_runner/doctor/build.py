@@ -178,12 +178,18 @@ def memory(facts: HostFacts) -> Check:
 
 def isolation(facts: HostFacts) -> Check:
     """Without namespaces, neither builds nor guests run unless the user gives --isolation none."""
-    refusal = facts.refusal
+    refusal, unseen = facts.refusal, facts.unseen
+    finding = "bubblewrap makes namespaces"
+    fixes: tuple[str, ...] = ()
+    if refusal is not None:
+        finding, fixes = refusal.message, refusal.commands or (refusal.otherwise, TRUST_ADVICE)
+    elif unseen is not None:
+        finding, fixes = unseen.message, (unseen.next_step,)
     return Check(
         name="isolation",
         group="build",
-        status="ok" if refusal is None else "fail",
-        finding="bubblewrap makes namespaces" if refusal is None else refusal.message,
+        status="fail" if fixes else "ok",
+        finding=finding,
         why="It keeps a tree's Makefiles and its kernel away from your files and the network.",
-        fixes=() if refusal is None else refusal.commands or (refusal.otherwise, TRUST_ADVICE),
+        fixes=fixes,
     )

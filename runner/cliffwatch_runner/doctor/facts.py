@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.failure import Failure
+from cliffwatch_runner.build.toolchain import PLAIN_TOOLS, ToolChoice, find_toolchain
 from cliffwatch_runner.guest.counting.plugin import counting_plugin
 from cliffwatch_runner.host.facts import host_record, read_word
 from cliffwatch_runner.host.journal import JOURNAL, Journal, Systemctl, read_journal
@@ -25,7 +26,9 @@ from cliffwatch_runner.host.programs import (
 )
 from cliffwatch_runner.host.tuning_rights import helper_allowed
 from cliffwatch_runner.plan.writable_folders import runs_programs
+from cliffwatch_runner.sandbox.isolation import choose_sandbox
 from cliffwatch_runner.sandbox.namespaces import NamespaceRefusal, bubblewrap_refusal
+from cliffwatch_runner.sandbox.programs import show_programs
 
 _HEADERS = {
     "libelf": ("usr/include/libelf.h",),
@@ -74,6 +77,9 @@ class HostFacts:
     counting: Failure | None = None
     """Why instructions cannot be counted by function; None if they can."""
 
+    unseen: Failure | None = None
+    """Which tool of a build does not start in the sandbox; None if all do, or none was tried."""
+
     def at(self, *keys: str) -> object:
         """Returns one value of the record; None if it is missing."""
         value: object = self.record
@@ -101,6 +107,16 @@ def _try_counting() -> Failure | None:
     return plugin if isinstance(plugin, Failure) else None
 
 
+def _try_programs() -> Failure | None:
+    """Starts the tools that a run would choose in its sandbox. Returns None if one is missing."""
+    toolchain = find_toolchain(ToolChoice(cc=None, clang=None, pahole=None, build_image=None))
+    sandbox = choose_sandbox("auto", None)
+    if isinstance(toolchain, tuple) or isinstance(sandbox, Failure):
+        return None
+    shown = show_programs(sandbox, [tool.program for tool in toolchain.tools], PLAIN_TOOLS)
+    return shown if isinstance(shown, Failure) else None
+
+
 def gather_facts(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL) -> HostFacts:
     """Examines this host: reads files, asks programs for their versions and boots a probe guest under KVM.
 
@@ -116,6 +132,7 @@ def gather_facts(cache: Path, *, root: Path = Path("/"), journal: Path = JOURNAL
         udev=_named(find_udev(root)),
         missing_headers=missing_headers(root),
         refusal=bubblewrap_refusal(root),
+        unseen=_try_programs(),
         cache=str(cache),
         cache_free_bytes=_free_bytes(cache),
         cache_runs_programs=_runs_programs(cache),

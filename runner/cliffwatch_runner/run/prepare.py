@@ -13,7 +13,13 @@ from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.image_root import image_root
 from cliffwatch_runner.build.kernel_config import read_fragments
-from cliffwatch_runner.build.toolchain import Toolchain, find_outdated_tools, find_toolchain, needs_of
+from cliffwatch_runner.build.toolchain import (
+    PLAIN_TOOLS,
+    Toolchain,
+    find_outdated_tools,
+    find_toolchain,
+    needs_of,
+)
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.guest.counting.plugin import Counting, counting_plugin, make_counting
 from cliffwatch_runner.host.capacity import meminfo_bytes
@@ -38,6 +44,7 @@ from cliffwatch_runner.sandbox.isolation import (
     find_unreachable,
 )
 from cliffwatch_runner.sandbox.limits import change_limits, host_limits, refuse_root
+from cliffwatch_runner.sandbox.programs import show_programs
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 _BUILD_SECONDS = 3 * 3600.0
@@ -168,8 +175,13 @@ def check_tools(
     if failures or isinstance(sandboxes, Failure) or isinstance(limits, Failure):
         return tuple(dict.fromkeys(failures))
     sandbox, guest_sandbox = sandboxes
+    chains = [toolchain, *(each.toolchain for each in of_arms.values())]
+    needed = [tool.program for chain in chains for tool in chain.tools]
+    shown = show_programs(sandbox, needed, PLAIN_TOOLS)
+    if isinstance(shown, Failure):
+        return (shown,)
     # A container's processes are children of its engine, so limits on our own children do not reach them.
-    sandbox = replace(sandbox, engine_options=tuple(limits.container_arguments()))
+    sandbox = replace(shown, engine_options=tuple(limits.container_arguments()))
     settings = BuildSettings(
         cache=request.cache,
         built=built,

@@ -13,6 +13,9 @@ from cliffwatch_runner.sandbox.unprivileged_user import User
 Level = Literal["bubblewrap", "container", "none"]
 
 HOME = Path("/tmp")  # noqa: S108 - of the view: in memory, and gone with it
+SEARCH_PATH = "/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where builds look for programs."""
+
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _ETC = (
     "alternatives",
@@ -71,11 +74,20 @@ class Sandbox:
     """System call filter for bubblewrap (see seccomp_filter); None without one."""
     engine: str = "docker"
     engine_options: tuple[str, ...] = ()
+    programs: tuple[Path, ...] = ()
+    """Folders of the host outside /usr that bubblewrap's view has, read-only, for the programs in them."""
+    searched: tuple[Path, ...] = ()
+    """Folders that are searched for programs before SEARCH_PATH."""
 
     @property
     def fixed_paths(self) -> bool:
         """True if a command sees its folders under fixed names, wherever they are on the host."""
         return self.level == "bubblewrap" or self.image is not None
+
+    @property
+    def search_path(self) -> str:
+        """The PATH of a build outside a container."""
+        return ":".join((*map(str, self.searched), SEARCH_PATH))
 
     @property
     def shares_session(self) -> bool:
@@ -144,6 +156,7 @@ class Sandbox:
         groups: tuple[int, ...],
         own_session: bool,
     ) -> list[str]:
+        mounts = [*(Mount(source=each, target=each) for each in self.programs), *mounts]
         argv = view_of_host(self.user, own_session=own_session)
         for name, value in env.items():
             argv += ["--setenv", name, value]

@@ -1,0 +1,70 @@
+"""Shows a build the programs that this host has outside /usr, such as a clang in /opt or in a home."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cliffwatch.failure import Failure, host_failed
+from cliffwatch_runner import process
+from cliffwatch_runner.sandbox.sandbox import HOME, SEARCH_PATH, Sandbox
+
+_BESIDE = ("lib", "lib64", "libexec")
+_TRIAL_SECONDS = 120.0
+_TRIAL = (
+    'for program; do said=$("$program" --version 2>&1 </dev/null) ||'
+    ' { printf "%s\\n%s\\n" "$program" "$said"; exit 1; }; done'
+)
+
+
+def show_programs(sandbox: Sandbox, tools: Sequence[str], others: Sequence[str]) -> Sandbox | Failure:
+    """Returns the sandbox with these programs of the host in its view, or which of the tools does not start.
+
+    The view has /usr. Of a program elsewhere it gets the folder, and the libraries beside that: of
+    /opt/llvm/bin/clang, /opt/llvm/bin and /opt/llvm/lib, but never the folder above them, which may be a
+    home. A script that calls a program elsewhere fails the trial, in which each tool prints its version.
+    """
+    if sandbox.image is not None:
+        return sandbox
+    found = {
+        program: Path(where).absolute() for program in (*tools, *others) if (where := shutil.which(program))
+    }
+    view = dict.fromkeys(folder for path in found.values() for folder in _folders_of(path))
+    usual = {Path(folder).resolve() for folder in SEARCH_PATH.split(":")}
+    searched = dict.fromkeys(path.parent for path in found.values() if path.parent.resolve() not in usual)
+    shown = replace(sandbox, programs=tuple(view), searched=tuple(searched))
+    # A compiler may be ccache, which wants a home before it says anything.
+    env = {"PATH": shown.search_path, "HOME": str(HOME), "CCACHE_DISABLE": "1"}
+    trial = ["sh", "-c", _TRIAL, "sh", *dict.fromkeys(tools)]
+    ended = process.run(
+        shown.argv(trial, env=env, mounts=(), workdir=HOME),
+        env=shown.process_input(),
+        deadline=_TRIAL_SECONDS,
+    )
+    return shown if ended.ok else _unseen(shown, found, ended)
+
+
+def _folders_of(program: Path) -> Iterator[Path]:
+    """Yields the folders outside /usr that a program needs; of a link, those of its target as well."""
+    for folder in dict.fromkeys((program.parent, program.resolve().parent)):
+        if folder.resolve().is_relative_to("/usr"):
+            continue
+        yield folder
+        if folder.name in ("bin", "sbin"):
+            yield from (each for name in _BESIDE if (each := folder.parent / name).is_dir())
+
+
+def _unseen(sandbox: Sandbox, found: dict[str, Path], ended: process.Finished) -> Failure:
+    program, _, said = ended.output.partition("\n")
+    where = found.get(program)
+    if where is None:
+        return host_failed(
+            "the sandbox of builds does not start", "run `cliffwatch doctor`", ended.output[-2000:]
+        )
+    readable = ", ".join(("/usr", *map(str, sandbox.programs)))
+    return host_failed(
+        f"{program} ({where}) runs on this host but not in the sandbox of builds, which can read {readable}",
+        f"install {program} in /usr; or, if {where} is a script, give the path of the program it calls;"
+        " or build in a container image that has it: --build-image IMAGE",
+        said[-2000:],
+    )
