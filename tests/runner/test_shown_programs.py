@@ -9,7 +9,7 @@ from isolation_here import leave_out_root
 from cliffwatch.failure import Failure
 from cliffwatch_runner import process
 from cliffwatch_runner.sandbox.isolation import choose_sandbox
-from cliffwatch_runner.sandbox.programs import show_programs
+from cliffwatch_runner.sandbox.programs import add_programs, show_programs
 from cliffwatch_runner.sandbox.sandbox import HOME, Sandbox
 
 pytestmark = pytest.mark.namespaces
@@ -108,3 +108,16 @@ def test_a_script_that_calls_a_hidden_program_is_refused_before_a_build(
     )
     assert "give the path of the program it calls" in refused.next_step
     assert "real-pahole" in refused.evidence
+
+
+def test_an_emulator_in_a_home_is_found_with_its_firmware(
+    sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_program(home / "qemu" / "bin" / "qemu-system-x86_64", 'ls "$(dirname "$0")/../share/qemu"')
+    (home / "qemu" / "share" / "qemu").mkdir(parents=True)
+    (home / "qemu" / "share" / "qemu" / "bios.bin").touch()
+    search(monkeypatch, home / "qemu" / "bin")
+
+    shown = add_programs(sandbox, ["qemu-system-x86_64"])
+
+    assert run_in(shown, "qemu-system-x86_64").output == "bios.bin\n"

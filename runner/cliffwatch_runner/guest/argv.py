@@ -254,7 +254,8 @@ def guest_argv(
     no secret. `programs` are folders outside /usr that vng needs: the virtual environment and its
     interpreter.
     """
-    path = ":".join([*(f"{folder}/bin" for folder in programs), "/usr/sbin:/usr/bin:/sbin:/bin"])
+    outside = (*(folder / "bin" for folder in programs), *sandbox.searched)
+    path = ":".join((*map(str, outside), "/usr/sbin:/usr/bin:/sbin:/bin"))
     env = {"PATH": path, "HOME": str(HOME), "LANG": "C.UTF-8"}
     fixed = replace(SANDBOX_FOLDERS, counting=folders.counting)
     inside, root = (fixed, _SANDBOX_ROOT) if sandbox.fixed_paths else (folders, shape.root)

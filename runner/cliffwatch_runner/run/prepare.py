@@ -21,7 +21,7 @@ from cliffwatch_runner.build.toolchain import (
     needs_of,
 )
 from cliffwatch_runner.build.worktree import BuildSettings
-from cliffwatch_runner.guest.counting.plugin import Counting, counting_plugin, make_counting
+from cliffwatch_runner.guest.counting.plugin import EMULATOR, Counting, counting_plugin, make_counting
 from cliffwatch_runner.host.capacity import meminfo_bytes
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
 from cliffwatch_runner.plan.plan import explain_too_few_boots
@@ -44,7 +44,7 @@ from cliffwatch_runner.sandbox.isolation import (
     find_unreachable,
 )
 from cliffwatch_runner.sandbox.limits import change_limits, host_limits, refuse_root
-from cliffwatch_runner.sandbox.programs import show_programs
+from cliffwatch_runner.sandbox.programs import add_programs, show_programs
 from cliffwatch_runner.sandbox.sandbox import Sandbox
 
 _BUILD_SECONDS = 3 * 3600.0
@@ -197,7 +197,7 @@ def check_tools(
         toolchain=toolchain,
         of_arms=of_arms,
         settings=settings,
-        guest_sandbox=guest_sandbox,
+        guest_sandbox=add_programs(guest_sandbox, (EMULATOR,)),
         progress=progress,
         stop=stop,
     )

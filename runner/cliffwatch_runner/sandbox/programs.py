@@ -1,4 +1,4 @@
-"""Shows a build the programs that this host has outside /usr, such as a clang in /opt or in a home."""
+"""Shows a sandbox the programs that this host has outside /usr, such as a clang in /opt or in a home."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from cliffwatch.failure import Failure, host_failed
 from cliffwatch_runner import process
 from cliffwatch_runner.sandbox.sandbox import HOME, SEARCH_PATH, Sandbox
 
-_BESIDE = ("lib", "lib64", "libexec")
+_BESIDE = ("lib", "lib64", "libexec", "share/qemu")
 _TRIAL_SECONDS = 120.0
 _TRIAL = (
     'for program; do said=$("$program" --version 2>&1 </dev/null) ||'
@@ -26,13 +26,7 @@ def show_programs(sandbox: Sandbox, tools: Sequence[str], others: Sequence[str])
     """
     if sandbox.image is not None:
         return sandbox
-    found = {
-        program: Path(where).absolute() for program in (*tools, *others) if (where := shutil.which(program))
-    }
-    view = dict.fromkeys(folder for path in found.values() for folder in _folders_of(path))
-    usual = {Path(folder).resolve() for folder in SEARCH_PATH.split(":")}
-    searched = dict.fromkeys(path.parent for path in found.values() if path.parent.resolve() not in usual)
-    shown = replace(sandbox, programs=tuple(view), searched=tuple(searched))
+    shown = add_programs(sandbox, (*tools, *others))
     # A compiler may be ccache, which wants a home before it says anything.
     env = {"PATH": shown.search_path, "HOME": str(HOME), "CCACHE_DISABLE": "1"}
     trial = ["sh", "-c", _TRIAL, "sh", *dict.fromkeys(tools)]
@@ -41,7 +35,16 @@ def show_programs(sandbox: Sandbox, tools: Sequence[str], others: Sequence[str])
         env=shown.process_input(),
         deadline=_TRIAL_SECONDS,
     )
-    return shown if ended.ok else _unseen(shown, found, ended)
+    return shown if ended.ok else _unseen(shown, ended)
+
+
+def add_programs(sandbox: Sandbox, names: Sequence[str]) -> Sandbox:
+    """Returns the sandbox with the folders of these programs, as far as this host has them."""
+    found = [Path(where).absolute() for name in names if (where := shutil.which(name))]
+    view = dict.fromkeys(folder for path in found for folder in _folders_of(path))
+    usual = {Path(folder).resolve() for folder in SEARCH_PATH.split(":")}
+    searched = dict.fromkeys(path.parent for path in found if path.parent.resolve() not in usual)
+    return replace(sandbox, programs=tuple(view), searched=tuple(searched))
 
 
 def _folders_of(program: Path) -> Iterator[Path]:
@@ -54,9 +57,9 @@ def _folders_of(program: Path) -> Iterator[Path]:
             yield from (each for name in _BESIDE if (each := folder.parent / name).is_dir())
 
 
-def _unseen(sandbox: Sandbox, found: dict[str, Path], ended: process.Finished) -> Failure:
+def _unseen(sandbox: Sandbox, ended: process.Finished) -> Failure:
     program, _, said = ended.output.partition("\n")
-    where = found.get(program)
+    where = shutil.which(program)
     if where is None:
         return host_failed(
             "the sandbox of builds does not start", "run `cliffwatch doctor`", ended.output[-2000:]
