@@ -88,6 +88,8 @@ def parse_go_lines(lines: Sequence[Line]) -> Parsed:
         words = line.text.split()
         if line.text.startswith("#"):
             beside.read(line.text, found)
+        elif len(words) >= 4 and words[0].startswith(_PREFIX) and _is_delta(words[-1]):
+            problems.append(problem_at(line.number, line.text, "a row of benchcmp's table; it was skipped"))
         elif (
             len(words) >= 4 and words[0].startswith(_PREFIX) and words[1].isdecimal() and len(words) % 2 == 0
         ):
@@ -102,6 +104,11 @@ def parse_go_lines(lines: Sequence[Line]) -> Parsed:
         arms=beside.arms(),
     )
     return rename_arms(parsed, beside.names())
+
+
+def _is_delta(word: str) -> bool:
+    """True for the last column of benchcmp's table, which stands where a result has a unit."""
+    return word[0] in "+-"
 
 
 def _read_other(
@@ -123,13 +130,14 @@ def _parse_at_once(text: str) -> Parsed | None:
     """Parses a text in bulk with numpy.
 
     Returns None if the text needs the parser that reads line by line: it has comments about boots or values,
-    wrapped results, or values that are not numbers.
+    wrapped results, deltas of a table, or values that are not numbers.
     """
     lines = result_lines(text)
     if (
         lines is None
         or not lines.names
         or any(BOOT.fullmatch(each.text) or VALUE_COMMENT.fullmatch(each.text) for each in lines.others)
+        or any(_is_delta(unit) for unit in set(lines.units))
         or any(is_piece_of_result(each.text) for each in lines.others)
     ):
         return None

@@ -218,6 +218,13 @@ def test_hyperfine_is_read() -> None:
             "the table of an old benchstat",
         ),
         (
+            (
+                "benchmark              old ns/op     new ns/op     delta\n"
+                "BenchmarkMarshal-8     812           645           -20.57%\n"
+            ),
+            "benchcmp's table",
+        ),
+        (
             "# started on Thu\n\n7012.31,msec,task-clock,7012310000,100.00,0.9,CPUs utilized\n",
             "perf stat's CSV",
         ),

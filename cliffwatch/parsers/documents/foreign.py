@@ -107,6 +107,11 @@ _TEXTS = tuple(
             "the table of an old benchstat",
             "give the files that benchstat read",
         ),
+        (
+            r"^benchmark {2,200}old [\w/]{1,40} {1,200}new ",
+            "benchcmp's table",
+            "give the outputs of `go test -bench` that benchcmp read",
+        ),
         ("^ {0,20}Performance counter stats for ", "perf stat's output", _CSV),
         (
             r"^(?:[\d.]{1,30}|<not \w{1,20}>),[\w/]{0,20},[\w:./-]{1,80},\d{1,20},\d{1,3}\.\d\d,",
