@@ -184,6 +184,30 @@ def test_a_full_disk_is_the_hosts_failure_and_not_the_trees() -> None:
     assert failure_of(GCC).whose == "kernel"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "make[3]: cpio: No such file or directory",
+        "/bin/sh: 1: cpio: not found",
+        "bash: line 7: cpio: command not found",
+    ],
+)
+def test_a_program_that_the_host_lacks_is_named(line: str) -> None:
+    failure = failure_of(
+        f"  GEN     kernel/kheaders_data.tar.xz\n{line}\nmake[2]: *** [Makefile:7: x] Error 127\n"
+    )
+
+    assert failure.message == "it does not build: there is no program cpio here"
+    assert failure.next_step.startswith("install cpio")
+    assert line in failure.evidence
+
+
+def test_a_script_of_the_tree_that_is_missing_is_the_trees_fault() -> None:
+    log = "make: ./scripts/sorted: No such file or directory\nmake: *** [Makefile:7: x] Error 127\n"
+
+    assert failure_of(log).next_step == "fix the tree"
+
+
 def test_a_wanted_symbol_that_came_out_otherwise_is_told() -> None:
     fragments = read_fragments((), ())
     assert not isinstance(fragments, Failure)

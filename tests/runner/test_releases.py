@@ -126,7 +126,7 @@ def test_a_folder_with_another_audit_is_refused(history: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("tags", "words", "message"),
     [
-        (("v6.12",), (), "1 releases are named, and an audit takes 2 to 15"),
+        (("v6.12",), (), "an audit takes 2 to 15 releases, not 1"),
         (("v6.12", "v6.12"), (), "are the same revision"),
         (("v6.12", "v9.99"), (), "has no revision 'v9.99'"),
         (("v6.12", "v6.13"), ("--suite", "nothing"), "there is no suite nothing"),

@@ -17,6 +17,10 @@ _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _KILLED = re.compile(
     r"\bKilled\b|signal terminated program cc1|internal compiler error: Killed|Out of memory"
 )
+_ABSENT = re.compile(
+    r"(?m)^(?:make(?:\[\d{1,3}\])?|(?:/bin/)?(?:ba|da)?sh)(?:: (?:line )?\d{1,9})?: "
+    r"(?P<program>[\w.+-]{1,100}): (?:No such file or directory|(?:command )?not found)$"
+)
 _KEPT_LINES = 24
 EVIDENCE = 1000
 """Length of the log's end that is quoted in a failure of the host, in characters."""
@@ -60,6 +64,12 @@ def is_killed(log: str) -> bool:
     return bool(_KILLED.search(log))
 
 
+def absent_program(log: str) -> str | None:
+    """Returns a program that make or a shell did not find, unless it was named with its folder."""
+    found = _ABSENT.search(log)
+    return None if found is None else found["program"]
+
+
 def failure_of(log: str) -> Failure:
     """Turns the log of a failed build into a failure of the host or of the tree."""
     if is_full_disk(log):
@@ -70,4 +80,12 @@ def failure_of(log: str) -> Failure:
         return host_failed(
             "the compiler was killed", "the machine is short of memory: use fewer --jobs", log[-EVIDENCE:]
         )
-    return kernel_failed("it does not build", "fix the tree", first_error(log)[:6000])
+    evidence = first_error(log)[:6000]
+    absent = absent_program(evidence)
+    if absent is not None:
+        return kernel_failed(
+            f"it does not build: there is no program {absent} here",
+            f"install {absent} under /usr, or fix the tree if it names it by mistake",
+            evidence,
+        )
+    return kernel_failed("it does not build", "fix the tree", evidence)

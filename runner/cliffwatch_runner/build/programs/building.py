@@ -119,7 +119,8 @@ def _environment(settings: BuildSettings) -> dict[str, str]:
     if settings.sandbox.image is not None:
         return {}
     root = _GO_IN_VIEW if _go_mounts(settings) else find_go_root()
-    return {"PATH": _PATH if root is None else f"{root}/bin:{_PATH}"}
+    go = () if root is None else (f"{root}/bin",)
+    return {"PATH": ":".join((*go, *map(str, settings.sandbox.searched), _PATH))}
 
 
 def _go_mounts(settings: BuildSettings) -> tuple[Mount, ...]:

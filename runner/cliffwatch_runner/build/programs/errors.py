@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from cliffwatch.catalogue.suite import Program
 from cliffwatch.failure import Failure
+from cliffwatch_runner.build.errors import absent_program
 
 _MODULES = re.compile(
     r"module lookup disabled by GOPROXY=off|no required module provides package|cannot find module providing"
@@ -12,9 +13,6 @@ _MODULES = re.compile(
     r"|missing go\.sum entry|updates to go\.mod needed|inconsistent vendoring"
 )
 _NEWER_GO = re.compile(r"go\.mod requires go >= (?P<wanted>[\d.]++)[^\n]{0,200}?running go (?P<have>[\d.]++)")
-_NO_TOOL = re.compile(
-    r"^sh: \d+: (?P<tool>[\w.+-]+): not found$|^make: (?P<other>[\w.+-]+): No such file", re.MULTILINE
-)
 _NETWORK = re.compile(
     r"Could not resolve host|Temporary failure in name resolution|Name or service not known|Network is"
     r" unreachable"
@@ -48,8 +46,7 @@ def _of_log(log: str) -> tuple[str, str] | None:
             f"its go.mod wants go {newer['wanted']}, and this host has {newer['have']}",
             "install that version, or lower the go line of go.mod",
         )
-    if missing := _NO_TOOL.search(log):
-        tool = missing["tool"] or missing["other"]
+    if tool := absent_program(log):
         return (
             f"its program is built with {tool}, which is not there",
             f"install {tool} under /usr, or build in an image that has it: --build-image IMAGE",

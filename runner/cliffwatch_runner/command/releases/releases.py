@@ -12,6 +12,7 @@ from rich.console import Console
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command import terminal
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.formats.releases_record import FORMAT, FORMAT_VERSION, ReleaseRecord, ReleasesRecord
 from cliffwatch.reports.several.releases.reading import RECORD, read_record
@@ -206,7 +207,7 @@ def _open_record(asked: _Asked, progress: Progress) -> ReleasesRecord | Failure:
     if isinstance(known, Failure):
         return known
     trees = asked.trees or tuple(each.tree for each in known.releases) if known else asked.trees
-    progress.begin("trees", f"{len(trees)} releases")
+    progress.begin("trees", count_noun(len(trees), "release"))
     releases = open_releases(trees, asked.cache, asked.out)
     if isinstance(releases, Failure):
         return releases

@@ -35,7 +35,7 @@ def open_releases(specs: Sequence[str], cache: Path, folder: Path) -> tuple[Rele
     """
     if not FEWEST <= len(specs) <= MOST:
         return wrong_usage(
-            f"{len(specs)} releases are named, and an audit takes {FEWEST} to {MOST}",
+            f"an audit takes {FEWEST} to {MOST} releases, not {len(specs)}",
             "name each with --tree: a git repository, a source folder or an archive",
         )
     found: list[_Found] = []
