@@ -118,7 +118,13 @@ class Running:
             return
         long_ago = self.clock.now() - timedelta(days=1)
         with self.service.transaction() as connection:
-            hosts.keep_host(connection, name, platform, {"modes": modes or ("walltime", "icount")}, long_ago)
+            hosts.keep_host(
+                connection,
+                name,
+                platform,
+                {"modes": modes or ("walltime", "icount"), "setups": True},
+                long_ago,
+            )
 
     def token(self, name: str, *scopes: str, host: str | None = None) -> str:
         """The secret of a token of this name, made where there is none."""

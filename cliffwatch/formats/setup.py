@@ -3,16 +3,16 @@
 A request without a setup compares two revisions with suites of the catalogue.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated
+from collections.abc import Collection, Iterable, Iterator
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
-from cliffwatch.counting import size_text
+from cliffwatch.counting import count_noun, size_text
 from cliffwatch.formats.values import MOST_ARMS, Commit, Count, Part
 from cliffwatch.parsers.readings import Problem
-from cliffwatch.samples import ANCHOR, AUXILIARY_ARMS
+from cliffwatch.samples import ANCHOR, AUXILIARY_ARMS, DEFAULT_BOOTS
 
 LARGEST_FILES_BYTES = 4 << 20
 """The largest size of all files of a request together. They are sent in one document."""
@@ -122,6 +122,14 @@ class Setup(Part, omit_defaults=True, forbid_unknown_fields=True, frozen=True, k
         given = {"layouts": self.layouts not in (None, 1), "matched": self.matched, "time": self.seconds}
         return tuple(name for name, value in given.items() if value)
 
+    def walltime_options(self, mode: str) -> tuple[str, ...]:
+        """Returns layouts, matched and time as words of `cliffwatch run`; none for icount."""
+        if mode != "walltime":
+            return ()
+        layouts = () if self.layouts is None else ("--layouts", str(self.layouts))
+        matched = ("--matched",) if self.matched else ()
+        return (*layouts, *matched, *(() if self.seconds is None else ("--time", f"{self.seconds:.0f}s")))
+
     @property
     def most_cpus(self) -> int:
         """CPUs of the largest guest shape; 0 if no shape sets them."""
@@ -173,16 +181,59 @@ def _faults(setup: Setup) -> Iterator[str]:
     if missing:
         yield f"the file {min(missing)!r} is named but was not sent"
     yield from _faults_of_files(setup.files)
-    yield from _faults_of_walltime(setup)
+    yield from (conflict.reason for conflict in _conflicts(setup))
     if not all(shape.word() for shape in setup.shapes):
         yield f"a shape is empty: give {', '.join(SetupShape.__struct_fields__)}"
 
 
-def _faults_of_walltime(setup: Setup) -> Iterator[str]:
+class Conflict(NamedTuple):
+    """Options of walltime that do not go together."""
+
+    option: str
+    """The one to change: `layouts`, `matched`, `time` or `boots`."""
+    reason: str
+
+
+def find_conflict(setup: Setup, boots: str, modes: Collection[str]) -> Conflict | None:
+    """Returns the first conflict of the walltime options with each other, with the boots and with the modes.
+
+    `boots` is `auto`, `staged`, `careful` or a number.
+    """
+    found = (*_conflicts(setup), *_conflicts_with(setup, boots, modes))
+    return next(iter(found), None)
+
+
+def _conflicts(setup: Setup) -> Iterator[Conflict]:
     if setup.matched and setup.layouts == 1:
-        yield "with one layout of each kernel there is none to match: ask for more, or for no matched ones"
+        yield Conflict(
+            "matched",
+            "with one layout of each kernel there is none to match: ask for more, or for no matched ones",
+        )
     if setup.seconds is not None and (setup.matched or setup.layouts not in (None, 1)):
-        yield "a time chooses the layouts itself and has no matched ones: give the time alone"
+        yield Conflict(
+            "time", "a time chooses the layouts itself and has no matched ones: give the time alone"
+        )
+
+
+def _conflicts_with(setup: Setup, boots: str, modes: Collection[str]) -> Iterator[Conflict]:
+    number = int(boots) if boots.isdigit() else None
+    if setup.of_walltime and set(modes) == {"icount"}:
+        named = ", ".join(setup.of_walltime)
+        yield Conflict(setup.of_walltime[0], f"{named}: only for walltime, and no target is in walltime")
+    if setup.seconds is not None and boots != DEFAULT_BOOTS:
+        yield Conflict(
+            "boots", f"a time chooses the number of boots: leave out the time, or ask for {DEFAULT_BOOTS}"
+        )
+    if setup.matched and number is not None:
+        yield Conflict(
+            "boots", "only boots that confirm a change are matched: ask for staged or careful boots"
+        )
+    if number is not None and number < (setup.layouts or 1):
+        yield Conflict(
+            "layouts",
+            f"{setup.layouts} layouts cannot share {count_noun(number, 'boot')} of each kernel: ask for"
+            " fewer, or for more boots",
+        )
 
 
 def _named_files(setup: Setup, sent: set[str]) -> set[str]:

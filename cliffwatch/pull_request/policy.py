@@ -8,6 +8,9 @@ Every key is optional. A repository without the file gets the defaults:
                                         # "all"; or names from `cliffwatch suites`
     profile = "smoke"                   # smoke, standard or full
     boots = "auto"                      # boots per kernel: a number from 1 to 999, auto, staged or careful
+    layouts = 8                         # walltime: layouts of each kernel, from 1 to 100
+    matched = false                     # walltime: true boots head also in base's layouts; not of forks
+    # time = "25m"                      # walltime: in place of boots and layouts
     bench-from = "head"                 # whose bench measures both kernels: base or head
     threshold = 0.5                     # smallest reported change in per cent; else each mode has its own
     fail-on = []                        # verdicts that make the check fail: regression, failed, inconclusive
@@ -42,17 +45,15 @@ from typing import Any, Literal, get_args
 
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.setup import NO_SETUP, Setup
 from cliffwatch.parsers.readings import Problem
+from cliffwatch.pull_request.policy_boots import Boots, read_boots, read_walltime_setup, refuse_conflict
 from cliffwatch.pull_request.policy_reader import PolicyReader, shorten_value
 from cliffwatch.samples import (
-    BOOTS_CHOICES,
-    BOOTS_WORDS,
     DEFAULT_BOOTS,
     DEFAULT_PROFILE,
     MODES,
-    MOST_ASKED_BOOTS,
     PROFILES,
-    BootsWord,
     Mode,
     Profile,
 )
@@ -63,7 +64,6 @@ LARGEST = 64 << 10
 """Maximum length of a policy file, in characters."""
 
 FailOn = Literal["regression", "failed", "inconclusive"]
-Boots = int | BootsWord
 
 ASSOCIATIONS = (
     "OWNER",
@@ -90,6 +90,9 @@ _KEYS = (
     "suites",
     "profile",
     "boots",
+    "layouts",
+    "matched",
+    "time",
     "bench-from",
     "threshold",
     "fail-on",
@@ -133,6 +136,8 @@ class Policy:
     suites: tuple[str, ...] = (AUTO,)
     profile: Profile = DEFAULT_PROFILE
     boots: Boots = DEFAULT_BOOTS
+    setup: Setup = NO_SETUP
+    """Layouts, matched layouts and time of the targets in walltime."""
     bench_from: Literal["base", "head"] = "head"
     notable: float | None = None
     """Threshold as a fraction; None for each mode's own."""
@@ -187,6 +192,8 @@ def read_policy(text: str, name: str, default: Policy = DEFAULT) -> Policy | Fai
         return _failure([Problem(file=name, line=line, reason=f"no TOML: {error}")])
     reader = PolicyReader(text, name)
     policy = _policy(reader, content, default)
+    if not reader.problems:
+        refuse_conflict(reader, policy.setup, policy.boots, {target.mode for target in policy.targets})
     if reader.problems:
         return _failure(sorted(reader.problems, key=lambda problem: (problem.line, problem.reason)))
     return policy
@@ -209,7 +216,8 @@ def _policy(reader: PolicyReader, content: Mapping[str, object], default: Policy
     return Policy(
         suites=suites or default.suites,
         profile=reader.one_of(content, PROFILES, ("profile",)),
-        boots=_boots(reader, content.get("boots", DEFAULT_BOOTS)),
+        boots=read_boots(reader, content),
+        setup=read_walltime_setup(reader, content),
         bench_from=reader.one_of(content, _BENCH_FROM, ("bench-from",)),
         notable=_notable(reader, content.get("threshold")),
         fail_on=reader.several_of(content, _FAIL_ON, (), ("fail-on",)),
@@ -219,17 +227,6 @@ def _policy(reader: PolicyReader, content: Mapping[str, object], default: Policy
         trusted_associations=reader.several_of(trust, ASSOCIATIONS, _TRUSTED, ("trust", "associations")),
         trusted_authors=reader.names(trust, ("trust", "authors")) or (),
     )
-
-
-def _boots(reader: PolicyReader, value: Any) -> Boots:
-    named = isinstance(value, str) and value in BOOTS_WORDS
-    if named or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_ASKED_BOOTS):
-        return value  # type: ignore[no-any-return] # one of the few that were just asked for
-    reader.refuse(
-        ("boots",),
-        f"'boots' is {shorten_value(value)}; give {BOOTS_CHOICES}",
-    )
-    return DEFAULT_BOOTS
 
 
 def _notable(reader: PolicyReader, value: Any) -> float | None:

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from toy import change, git
 
 from cliffwatch.command.main import main
+from cliffwatch.formats.setup import Setup
 from cliffwatch_runner.ci.job_plan import JobPlan, read_job_plan
 
 WALLTIME = '[[target]]\nmode = "walltime"\nplatform = "amd-rome"\n'
@@ -129,6 +130,20 @@ def test_a_pull_request_of_a_fork_is_an_outsiders(repository: Path, fork: str | 
         content["pull_request"]["head"]["repo"] = None
 
     assert plan_of(repository, "pull_request", content).trust == "outside"
+
+
+@pytest.mark.parametrize(("fork", "matched"), [("somebody/linux", False), ("kernel/linux", True)])
+def test_head_is_not_matched_of_a_fork_and_the_plan_says_so(
+    repository: Path, fork: str, matched: bool
+) -> None:
+    keys = 'suites = ["local-storage"]\nboots = "careful"\nlayouts = 10\nmatched = true\n'
+    base = policy(repository, f'{keys}[[target]]\nmode = "walltime"\nplatform = "amd-rome"\n')
+    published(repository)
+    head = change(repository, "behaviour", "slow\n", "bpf: Make it slow")
+    plan = plan_of(repository, "pull_request", pull_request(base, head, fork=fork))
+
+    assert plan.setup == Setup(layouts=10, matched=matched)
+    assert any("not matched to base's layouts" in note for note in plan.notes) != matched
 
 
 def test_the_policy_is_that_of_the_base_and_never_of_the_head(repository: Path) -> None:

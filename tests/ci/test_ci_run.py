@@ -14,6 +14,7 @@ from toy import change, git
 from cliffwatch.command.main import main
 from cliffwatch.failure import Failure
 from cliffwatch.formats.result_directory import Run, read_run
+from cliffwatch.formats.setup import Setup
 from cliffwatch.pull_request.policy import EMULATED, Policy, Target
 from cliffwatch_runner.ci import measuring
 from cliffwatch_runner.ci.job_plan import JobPlan, make_job_plan, read_job_plan
@@ -133,6 +134,32 @@ def test_walltime_is_measured_where_doctor_finds_one(
     run(repository, plan_of(repository), mode="walltime")
 
     assert asked == [("walltime", "amd-rome")]
+
+
+@pytest.mark.parametrize(
+    ("setup", "boots", "mode", "measured"),
+    [
+        (Setup(layouts=9, matched=True), "staged", "walltime", (9, True, None)),
+        (Setup(seconds=1200), "auto", "walltime", (None, False, 1200)),
+        (Setup(seconds=1200, layouts=1), "auto", "icount", (None, False, None)),
+    ],
+)
+def test_layouts_and_time_of_the_policy_are_those_of_its_walltime(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, setup: Setup, boots: Any, mode: str, measured: Any
+) -> None:
+    asked = []
+
+    def record(request: Any, *_: Any) -> tuple[Failure, ...]:
+        asked.append((request.layouts, request.matched, request.seconds))
+        return (Failure(whose="host", message="enough", next_step="nothing"),)
+
+    monkeypatch.setattr(measuring, "to_fix", lambda *_: 0)
+    monkeypatch.setattr(measuring, "run", record)
+    plan = replace(plan_of(repository), setup=setup, boots=boots)
+    assert read_job_plan(plan.text()) == plan
+    run(repository, plan, mode=mode)
+
+    assert asked == [measured]
 
 
 def test_a_target_that_the_plan_does_not_have_is_refused(repository: Path) -> None:

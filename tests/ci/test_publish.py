@@ -16,7 +16,11 @@ from service_running import Running
 
 from cliffwatch.command.main import main
 from cliffwatch.formats.result_directory import Run
+from cliffwatch.formats.setup import Setup
 from cliffwatch.pull_request.marker import read_marker
+from cliffwatch.pull_request.policy import Policy, Target
+from cliffwatch_runner.ci.reported_state import build_state
+from cliffwatch_runner.ci.workflow_run import WorkflowRun
 
 
 def publish(github: StandIn, folder: Path, event: dict[str, Any], *more: str) -> Result:
@@ -274,3 +278,22 @@ def test_a_comment_can_be_looked_at_before_anything_is_posted(
     assert "5 slower" in ended.output
     assert "untrusted" in ended.output
     assert not github.requests
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"), [("walltime", "--boots careful --layouts 16 --matched"), ("icount", "--boots careful")]
+)
+def test_the_command_that_repeats_a_target_says_layouts_in_walltime_alone(mode: Any, said: str) -> None:
+    target = Target(platform="amd-rome", mode=mode, runs_on=("self-hosted",))
+    policy = Policy(boots="careful", setup=Setup(layouts=16, matched=True), targets=(target,))
+    ended = WorkflowRun(
+        repository="kernel/linux",
+        identity=1,
+        attempt=1,
+        event="push",
+        head="2" * 40,
+        head_branch="topic",
+        head_repository="kernel/linux",
+        default_branch="master",
+    )
+    assert build_state(ended, None, policy, (), "https://github.com").repeat.endswith(f"--mode {mode} {said}")

@@ -7,6 +7,7 @@ import pytest
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
+from cliffwatch.formats.setup import Setup
 from cliffwatch.pull_request import policy as page
 from cliffwatch.pull_request.policy import DEFAULT, EMULATED, LIBRARY_DEFAULT, Policy, Target, read_policy
 
@@ -64,6 +65,38 @@ def test_a_whole_policy() -> None:
     )
 
 
+TIMED = "[[target]]\nmode = 'walltime'\nplatform = 'amd-rome'"
+
+
+def test_layouts_matched_and_time_are_those_of_walltime() -> None:
+    policy = policy_of(f"boots = 'careful'\nlayouts = 16\nmatched = true\n{TIMED}")
+    assert policy.setup == Setup(layouts=16, matched=True)
+    assert policy_of(f"time = '20m'\n{TIMED}").setup == Setup(seconds=1200)
+    assert policy_of(f"time = '2h'\nlayouts = 1\n{TIMED}").setup == Setup(seconds=7200, layouts=1)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("time = '20m'\nboots = 21", "a time chooses the number of boots"),
+        ("layouts = 4\ntime = '20m'", "a time chooses the layouts itself"),
+        ("matched = true\ntime = '20m'", "has no matched ones"),
+        ("boots = 4\nlayouts = 6", "6 layouts cannot share 4 boots of each kernel"),
+        ("matched = true\nboots = 21", "ask for staged or careful boots"),
+        ("layouts = 1\nmatched = true", "there is none to match"),
+    ],
+)
+def test_boots_layouts_and_time_that_contradict_are_named_with_their_line(keys: str, words: str) -> None:
+    said = refusal(f"{keys}\n{TIMED}")
+    assert said.startswith(".cliffwatch.toml:2: ")
+    assert words in said
+
+
+@pytest.mark.parametrize("key", ["layouts = 4", "matched = true", "time = '20m'"])
+def test_what_is_of_walltime_needs_a_target_in_walltime(key: str) -> None:
+    assert "only for walltime, and no target is in walltime" in refusal(key)
+
+
 def test_an_empty_file_is_the_default() -> None:
     assert policy_of("") == DEFAULT
     assert EMULATED in DEFAULT.targets
@@ -117,6 +150,16 @@ def test_who_is_trusted() -> None:
         ("boots = 0", 1, "1 to 999"),
         ("boots = true", 1, "1 to 999"),
         ("boots = {}", 1, "1 to 999"),
+        ("layouts = 0", 1, "1 to 100"),
+        ("layouts = 101", 1, "1 to 100"),
+        ("layouts = true", 1, "1 to 100"),
+        ("layouts = '8'", 1, "1 to 100"),
+        ("matched = 1", 1, "true or false"),
+        ("time = 20", 1, "20m"),
+        ("time = '20'", 1, "20m"),
+        ("time = '0m'", 1, "20m"),
+        ("time = '169h'", 1, "at most 168h"),
+        ("time = 10:20:00", 1, "20m"),
         ("threshold = -1", 1, "per cent"),
         ("threshold = nan", 1, "per cent"),
         ("threshold = true", 1, "per cent"),

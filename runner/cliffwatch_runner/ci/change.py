@@ -143,6 +143,9 @@ def _plan_range(tree: Path, ends: _Ends, policy: Policy) -> JobPlan:
     elif suites is not None:
         notes += [f"{suites.sentence}."] if suites.sentence else []
         policy = replace(policy, suites=suites.names)
+    if policy.setup.matched and ends.trust == "outside":
+        policy = replace(policy, setup=msgspec.structs.replace(policy.setup, matched=False))
+        notes.append("Head is not matched to base's layouts: of a tree from outside no build is kept.")
     measured = len(counting.commits) if followed else 0
     return make_job_plan(
         policy,

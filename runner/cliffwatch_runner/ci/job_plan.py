@@ -10,9 +10,11 @@ from msgspec import Meta
 
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import as_json, read_as
+from cliffwatch.formats.setup import NO_SETUP, Setup
 from cliffwatch.formats.values import Part, copy_fields
 from cliffwatch.parsers.readings import Problem
-from cliffwatch.pull_request.policy import Boots, FailOn, Policy, Target
+from cliffwatch.pull_request.policy import FailOn, Policy, Target
+from cliffwatch.pull_request.policy_boots import Boots
 from cliffwatch.samples import Profile
 from cliffwatch_runner.ci.event import Commit
 from cliffwatch_runner.source.access import Trust
@@ -53,6 +55,8 @@ class JobPlan(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):
     suites: tuple[_Suite, ...]
     profile: Profile
     boots: Boots
+    setup: Setup = NO_SETUP
+    """Layouts, matched layouts and time of the targets in walltime."""
     bench_from: Literal["base", "head"]
     notable: float | None
     """Threshold as a fraction; None for each mode's default."""

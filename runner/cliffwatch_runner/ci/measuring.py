@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed
-from cliffwatch.pull_request.policy import Boots, Target
+from cliffwatch.formats.setup import NO_SETUP
+from cliffwatch.pull_request.policy import Target
+from cliffwatch.pull_request.policy_boots import Boots
 from cliffwatch.samples import accel_of, is_rehearsal
 from cliffwatch.stats.stages import Stages
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
@@ -109,6 +111,7 @@ def unfit_for_walltime(cache: Path) -> Failure | None:
 
 
 def _request(plan: JobPlan, target: Target, place: Place) -> RunRequest:
+    setup = plan.setup if target.mode == "walltime" else NO_SETUP
     return RunRequest(
         tree=place.tree,
         tree_access=place.access,
@@ -123,6 +126,9 @@ def _request(plan: JobPlan, target: Target, place: Place) -> RunRequest:
         platform=target.platform,
         accel=accel_of(target.platform),
         boots=_boots(plan.boots),
+        layouts=setup.layouts,
+        matched=setup.matched,
+        seconds=setup.seconds,
         seed=1,
         bench_from=plan.bench_from,
         out=place.out,

@@ -82,7 +82,7 @@ def _repeat_of_library(run: WorkflowRun, policy: Policy, library: MeasuredLibrar
 
     The only untrusted parts are the module path and the commits, whose form has been checked.
     """
-    target, kernel = policy.targets[0], policy.kernel
+    kernel = policy.kernel
     suites = LIBRARY_DEFAULT.suites if policy.suites == DEFAULT.suites else policy.suites
     lines = []
     arms = []
@@ -97,15 +97,17 @@ def _repeat_of_library(run: WorkflowRun, policy: Policy, library: MeasuredLibrar
         ]
         lines.append(f"git -C {folder} checkout --quiet {commit}")
         arms.append(f"--arm '{name}={kernel.revision} module={library.module}=./{folder}'")
-    measured = (
-        f"--suite {','.join(suites)} --profile {policy.profile} --mode {target.mode} --boots {policy.boots}"
-    )
+    measured = _options(policy, suites)
     return "\n".join([*lines, f"cliffwatch run --tree {kernel.tree} {' '.join(arms)} {measured}"])
 
 
 def _repeat(run: WorkflowRun, policy: Policy, base: str, server: str) -> str:
-    target = policy.targets[0]
-    return (
-        f"cliffwatch run --tree {server}/{run.repository} --base {base} --head {run.head} --suite"
-        f" {','.join(policy.suites)} --profile {policy.profile} --mode {target.mode} --boots {policy.boots}"
-    )
+    ends = f"--tree {server}/{run.repository} --base {base} --head {run.head}"
+    return f"cliffwatch run {ends} {_options(policy, policy.suites)}"
+
+
+def _options(policy: Policy, suites: Sequence[str]) -> str:
+    """Returns the options that measure the first target."""
+    mode = policy.targets[0].mode
+    chosen = f"--suite {','.join(suites)} --profile {policy.profile} --mode {mode} --boots {policy.boots}"
+    return " ".join((chosen, *policy.setup.walltime_options(mode)))

@@ -6,12 +6,12 @@ The files of its request are stored in a folder of this host.
 import hashlib
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from cliffwatch.failure import Failure, HttpFailure, host_failed
 from cliffwatch.formats.reading import as_json, convert_to
-from cliffwatch.formats.setup import Setup, SetupFile
+from cliffwatch.formats.setup import SetupFile
 from cliffwatch.formats.work import AskedFiles, Work
 from cliffwatch.parsers.readings import Problem
 from cliffwatch_runner.sandbox.untrusted_files import remove_tree
@@ -101,14 +101,5 @@ def run_arguments(offer: Work, folder: Path, build_images: tuple[str, ...]) -> l
         *(("--data", str(folder / setup.data)) if setup.data is not None else ()),
         *(("--build-image", image) if image is not None else ()),
         *(("--only-affected",) if setup.only_affected and offer.mode == "icount" else ()),
-        *(_walltime_words(setup) if offer.mode == "walltime" else ()),
+        *setup.walltime_options(offer.mode),
     ]
-
-
-def _walltime_words(setup: Setup) -> Iterator[str]:
-    if setup.layouts is not None:
-        yield from ("--layouts", str(setup.layouts))
-    if setup.matched:
-        yield "--matched"
-    if setup.seconds is not None:
-        yield from ("--time", f"{setup.seconds:.0f}s")

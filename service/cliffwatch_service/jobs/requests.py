@@ -11,13 +11,12 @@ from psycopg import Connection
 
 from cliffwatch.catalogue.discovery import ALL, AUTO, DISCOVERED
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.counting import count_noun
 from cliffwatch.formats.reading import as_json, convert
-from cliffwatch.formats.setup import NO_SETUP, Setup, SetupContent, find_problem
+from cliffwatch.formats.setup import NO_SETUP, Setup, SetupContent, find_conflict, find_problem
 from cliffwatch.formats.values import FreeJson
 from cliffwatch.formats.work import PRIORITIES, AskedFiles, AskedWork, Priority
 from cliffwatch.identities import digest_of
-from cliffwatch.samples import DEFAULT_BOOTS, PROFILES
+from cliffwatch.samples import PROFILES
 from cliffwatch.suggesting import did_you_mean
 from cliffwatch_service.jobs.targets import Needs
 from cliffwatch_service.refusal import Refusal, not_found
@@ -77,7 +76,9 @@ def asked_of(work: AskedWork) -> RequestDraft:
     problem = find_problem(work.setup)
     if problem is not None:
         raise _invalid_request("setup", problem.reason)
-    _refuse_impossible_boots(work)
+    conflict = find_conflict(work.setup, work.boots, {target.mode for target in work.targets})
+    if conflict is not None:
+        raise _invalid_request("boots" if conflict.option == "boots" else "setup", conflict.reason)
     contents = {each.name: each.content for each in work.contents}
     odd = _find_wrong_file(work, contents)
     if odd is not None:
@@ -100,29 +101,6 @@ def asked_of(work: AskedWork) -> RequestDraft:
         setup=work.setup,
         contents=contents,
     )
-
-
-def _refuse_impossible_boots(work: AskedWork) -> None:
-    """Raises Refusal if the boots cannot have the layouts, or not in the time, that the setup asks for."""
-    setup, number = work.setup, int(work.boots) if work.boots.isdigit() else None
-    if setup.of_walltime and all(target.mode == "icount" for target in work.targets):
-        raise _invalid_request(
-            "setup", f"{', '.join(setup.of_walltime)}: only for walltime, and no target is in walltime"
-        )
-    if setup.seconds is not None and work.boots != DEFAULT_BOOTS:
-        raise _invalid_request(
-            "boots", f"a time chooses the number of boots: leave out the time, or ask for {DEFAULT_BOOTS}"
-        )
-    if setup.matched and number is not None:
-        raise _invalid_request(
-            "boots", "only boots that confirm a change are matched: ask for staged or careful boots"
-        )
-    if number is not None and number < (setup.layouts or 1):
-        raise _invalid_request(
-            "setup",
-            f"{setup.layouts} layouts cannot share {count_noun(number, 'boot')} of each kernel: ask for"
-            " fewer, or for more boots",
-        )
 
 
 def _find_wrong_file(work: AskedWork, contents: Mapping[str, bytes]) -> str | None:

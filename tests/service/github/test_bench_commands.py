@@ -126,6 +126,26 @@ def test_a_command_says_what_is_measured(world: World, pull: Any) -> None:
     assert row == {"suites": ["bloom", "ringbufs"], "boots": "3", "base_commit": "5" * 40, "priority": 0}
 
 
+@pytest.mark.parametrize(
+    ("command", "boots", "setup"),
+    [
+        ("/bench", "careful", {"layouts": 9}),
+        ("/bench mode=walltime", "careful", {"layouts": 9}),
+        ("/bench boots=3", "3", None),
+    ],
+)
+def test_a_command_that_says_boots_replaces_the_layouts_of_the_policy(
+    world: World, outside: Any, command: str, boots: str, setup: Any
+) -> None:
+    world.running.enrol("amd-rome", "walltime")
+    targets = '[[target]]\nmode = "walltime"\nplatform = "amd-rome"\n[[target]]\nmode = "icount"\n'
+    keys = 'boots = "careful"\nlayouts = 9\nmatched = true\n'
+    world.repository.commits["1" * 40].files[".cliffwatch.toml"] = f"{keys}{targets}"
+    world.say(outside, "alice", command)
+    (row,) = world.running.rows("SELECT boots, setup FROM request")
+    assert row == {"boots": boots, "setup": setup}
+
+
 def test_a_look_leaves_what_somebody_asked_of_the_same_head(world: World, pull: Any) -> None:
     world.open(pull)
     world.say(pull, "alice", "/bench boots=3")

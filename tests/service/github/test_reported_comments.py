@@ -18,7 +18,7 @@ from cliffwatch_service.tasks.github import defer_moving_reports
 from cliffwatch_service.tasks.process import task_process
 
 BASE, HEAD, NEXT = "1" * 40, "2" * 40, "3" * 40
-TARGET = {"platform": "emulated-x86-64", "modes": ["icount"]}
+TARGET = {"platform": "emulated-x86-64", "modes": ["icount"], "setups": True}
 
 
 def first_line(body: str) -> str:
@@ -245,6 +245,21 @@ def test_a_kernel_that_does_not_build_fails_the_check_where_the_policy_says_so(
     minute(world)
     assert checks(world)["2222"][:2] == ("completed", conclusion)
     assert "expected ;" in world.ours(pull)[0].body
+
+
+def test_the_commands_that_repeat_jobs_say_the_time_of_walltime_alone(world: World, pull: Any) -> None:
+    world.running.enrol("amd-rome", "walltime")
+    targets = '[[target]]\nmode = "icount"\n[[target]]\nmode = "walltime"\nplatform = "amd-rome"\n'
+    world.repository.commits[BASE].files[".cliffwatch.toml"] = f'time = "20m"\n{targets}'
+    world.open(pull)
+    measure(world, shift=0.05)
+    minute(world)
+    said = world.ours(pull)[0].body.replace("\\\n", " ")
+    commands = [" ".join(line.split()) for line in said.splitlines() if "cliffwatch run --tree" in line]
+    assert {("--mode icount" in command, "--time 1200s" in command) for command in commands} == {
+        (True, False),
+        (False, True),
+    }
 
 
 def test_a_change_that_no_suite_executes_is_said_and_fails_no_check(world: World, pull: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.work import Priority
 from cliffwatch.identities import digest_of
 from cliffwatch.trees.addresses import read_address
@@ -65,7 +66,7 @@ def request_measurement(
                 sorted(selection.targets),
                 sorted(selection.suites),
             ),
-            *(selection.profile, selection.boots, selection.again),
+            *(selection.profile, selection.boots, selection.again, as_json(selection.setup)),
         ]
     )
     before = pull_requests.measurements_of(connection, request.pull_request)
@@ -138,6 +139,7 @@ def _ask(
         suites=request.selection.suites,
         profile=request.selection.profile,
         boots=request.selection.boots,
+        setup=request.selection.setup,
         priority=priority,
         note=f"{request.name}#{request.number}",
     )

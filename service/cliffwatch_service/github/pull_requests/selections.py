@@ -4,11 +4,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+import msgspec
+
 from cliffwatch.catalogue.discovery import AUTO
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.touches import find_touched_suites
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.setup import NO_SETUP, Setup
 from cliffwatch.pull_request.bench_command import BenchCommand
 from cliffwatch.pull_request.policy import Policy
 from cliffwatch.samples import CaseKey
@@ -25,6 +28,8 @@ class Selection:
     profile: str
     boots: str
     targets: Targets
+    setup: Setup = NO_SETUP
+    """Layouts and time of the targets in walltime."""
     again: str = ""
     """Distinguishes measurements that people requested by comment; empty for the policy's own."""
 
@@ -35,6 +40,8 @@ def selection_of(policy: Policy) -> Selection:
         profile=policy.profile,
         boots=str(policy.boots),
         targets=tuple((target.platform, target.mode) for target in policy.targets),
+        # Of a tree from outside no build is kept, to link head again where base has its functions.
+        setup=msgspec.structs.replace(policy.setup, matched=False),
     )
 
 
@@ -73,8 +80,10 @@ def select_measurement(
         if not found:
             return wrong_usage("No suite has such a case", "`cliffwatch suites` lists them")
         suites = command.suites or found
-    boots = command.boots if command.boots is not None else selection.boots
-    return replace(selection, suites=tuple(suites), boots=boots, targets=targets, again=f"comment {comment}")
+    if command.boots is not None:
+        # The policy's layouts and time go with its own boots.
+        selection = replace(selection, boots=command.boots, setup=NO_SETUP)
+    return replace(selection, suites=tuple(suites), targets=targets, again=f"comment {comment}")
 
 
 def _targets(own: Targets, command: BenchCommand, offered: Sequence[tuple[str, str]]) -> Targets:

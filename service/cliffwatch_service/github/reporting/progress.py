@@ -37,6 +37,7 @@ from cliffwatch_service.compare.stored import read_stored_rows, read_summary
 from cliffwatch_service.ingest.kernel_code import image_of
 from cliffwatch_service.ingest.stored_records import stored_record
 from cliffwatch_service.jobs.estimates import Estimate, estimate_jobs
+from cliffwatch_service.jobs.requests import setup_of
 from cliffwatch_service.store import boots, run_arms, runs
 from cliffwatch_service.store.github import pull_requests
 from cliffwatch_service.store.github.pull_requests import MeasurementRow, PullRequestRow
@@ -211,7 +212,7 @@ def _earlier(
 
 
 def _repeat(job: JobRow) -> str:
-    return repeat_command(
+    command = repeat_command(
         tree=job.tree,
         base=job.base_commit,
         head=job.head_commit,
@@ -222,6 +223,7 @@ def _repeat(job: JobRow) -> str:
         boots=job.boots,
         trust="outside",
     )
+    return " ".join((command, *setup_of(job.setup).walltime_options(job.mode)))
 
 
 def _links(current: MeasurementRow | None, jobs: list[JobRow], pages_url: str) -> tuple[Link, ...]:
