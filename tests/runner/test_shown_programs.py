@@ -103,8 +103,8 @@ def test_a_script_that_calls_a_hidden_program_is_refused_before_a_build(
 
     assert isinstance(refused, Failure)
     assert refused.message == (
-        f"pahole ({home}/tools/pahole) runs on this host but not in the sandbox of builds, which can read"
-        f" /usr, {home}/tools"
+        f"pahole ({home}/tools/pahole) runs here, but not in the sandbox of builds, which can read /usr,"
+        f" {home}/tools"
     )
     assert "give the path of the program it calls" in refused.next_step
     assert "real-pahole" in refused.evidence
@@ -121,3 +121,19 @@ def test_an_emulator_in_a_home_is_found_with_its_firmware(
     shown = add_programs(sandbox, ["qemu-system-x86_64"])
 
     assert run_in(shown, "qemu-system-x86_64").output == "bios.bin\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's builds are another user's")
+def test_without_a_sandbox_a_program_must_be_one_of_the_user_who_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_program(tmp_path / "pahole", "echo v1.31")
+    (tmp_path / "pahole").chmod(0o700)
+    search(monkeypatch, tmp_path)
+    without = choose_sandbox("none", None)
+    assert isinstance(without, Sandbox)
+
+    refused = show_programs(without, ["pahole"], [])
+
+    assert isinstance(refused, Failure)
+    assert refused.message.endswith(f"runs here, but not as user {without.uid}, who builds")

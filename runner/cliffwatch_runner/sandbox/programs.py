@@ -29,7 +29,9 @@ def show_programs(sandbox: Sandbox, tools: Sequence[str], others: Sequence[str])
     shown = add_programs(sandbox, (*tools, *others))
     # A compiler may be ccache, which wants a home before it says anything.
     env = {"PATH": shown.search_path, "HOME": str(HOME), "CCACHE_DISABLE": "1"}
-    trial = ["sh", "-c", _TRIAL, "sh", *dict.fromkeys(tools)]
+    # By their paths: who cannot read one would find another program of its name in /usr.
+    paths = dict.fromkeys(where for tool in tools if (where := shutil.which(tool)))
+    trial = ["sh", "-c", _TRIAL, "sh", *paths]
     ended = process.run(
         shown.argv(trial, env=env, mounts=(), workdir=HOME),
         env=shown.process_input(),
@@ -58,16 +60,17 @@ def _folders_of(program: Path) -> Iterator[Path]:
 
 
 def _unseen(sandbox: Sandbox, ended: process.Finished) -> Failure:
-    program, _, said = ended.output.partition("\n")
-    where = shutil.which(program)
-    if where is None:
+    where, _, said = ended.output.partition("\n")
+    if not Path(where).is_absolute():
         return host_failed(
             "the sandbox of builds does not start", "run `cliffwatch doctor`", ended.output[-2000:]
         )
-    readable = ", ".join(("/usr", *map(str, sandbox.programs)))
+    place = f"as user {sandbox.uid}, who builds"
+    if sandbox.level == "bubblewrap":
+        place = f"in the sandbox of builds, which can read {', '.join(('/usr', *map(str, sandbox.programs)))}"
     return host_failed(
-        f"{program} ({where}) runs on this host but not in the sandbox of builds, which can read {readable}",
-        f"install {program} in /usr; or, if {where} is a script, give the path of the program it calls;"
+        f"{Path(where).name} ({where}) runs here, but not {place}",
+        f"install {Path(where).name} in /usr; or, if that is a script, give the path of the program it calls;"
         " or build in a container image that has it: --build-image IMAGE",
         said[-2000:],
     )
