@@ -32,6 +32,7 @@ from planted_history.edits import Mix  # noqa: E402
 from planted_history.history import digest_of, make_history, write_truth  # noqa: E402
 from simulated_day.services import free_port, git_daemon  # noqa: E402
 
+from cliffwatch.counting import count_noun  # noqa: E402
 from cliffwatch.failure import Failure  # noqa: E402
 from cliffwatch_runner.command.options.cache import default_cache  # noqa: E402
 from cliffwatch_runner.source.git import git  # noqa: E402
@@ -161,7 +162,7 @@ def _push_all(
     tips = drawn_tips(options.out / "linux.git", truth["base"], truth["tip"], truth["seed"])
     for number, tip in enumerate(tips[len(pushes.made) :], start=len(pushes.made) + 1):
         push = pushes.push(tip)
-        _say(f"push {number} of {len(tips)}: {len(push.commits)} commits")
+        _say(f"push {number} of {len(tips)}: {count_noun(len(push.commits), 'commit')}")
         _wait(service, worker, tip)
     for _ in range(SETTLED):
         _wait(service, worker, truth["tip"], soonest=60)
