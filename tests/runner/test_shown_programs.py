@@ -92,6 +92,21 @@ def test_only_programs_and_their_libraries_are_shown(sandbox: Sandbox, home: Pat
     assert not run_in(shown, "touch", str(home / "llvm" / "bin" / "clang-31")).ok
 
 
+def test_of_a_program_in_a_home_itself_only_the_program_is_shown(
+    sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_program(home / "pahole", "echo v1.31")
+    (home / "key").write_text("hidden\n")
+    monkeypatch.setenv("HOME", str(home))
+    search(monkeypatch, home)
+
+    shown = show_programs(sandbox, ["pahole"], [])
+
+    assert isinstance(shown, Sandbox), shown
+    assert run_in(shown, "pahole", "--version").output == "v1.31\n"
+    assert not run_in(shown, "cat", str(home / "key")).ok
+
+
 def test_a_script_that_calls_a_hidden_program_is_refused_before_a_build(
     sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from cliffwatch_runner import process
 from cliffwatch_runner.sandbox.sandbox import HOME, SEARCH_PATH, Sandbox
 
 _BESIDE = ("lib", "lib64", "libexec", "share/qemu")
+_SHARED = (HOME, Path("/var/tmp"), Path("/opt"), Path("/srv"), Path("/root"))  # noqa: S108
 _TRIAL_SECONDS = 120.0
 _TRIAL = (
     'for program; do said=$("$program" --version 2>&1 </dev/null) ||'
@@ -20,9 +21,9 @@ _TRIAL = (
 def show_programs(sandbox: Sandbox, tools: Sequence[str], others: Sequence[str]) -> Sandbox | Failure:
     """Returns the sandbox with these programs of the host in its view, or which of the tools does not start.
 
-    The view has /usr. Of a program elsewhere it gets the folder, and the libraries beside that: of
-    /opt/llvm/bin/clang, /opt/llvm/bin and /opt/llvm/lib, but never the folder above them, which may be a
-    home. A script that calls a program elsewhere fails the trial, in which each tool prints its version.
+    The view has /usr. Of a program elsewhere it gets the folder, unless that is a home, and the libraries
+    beside that: of /opt/llvm/bin/clang, /opt/llvm/bin and /opt/llvm/lib. A script that calls a program
+    elsewhere fails the trial, in which each tool prints its version.
     """
     if sandbox.image is not None:
         return sandbox
@@ -41,22 +42,29 @@ def show_programs(sandbox: Sandbox, tools: Sequence[str], others: Sequence[str])
 
 
 def add_programs(sandbox: Sandbox, names: Sequence[str]) -> Sandbox:
-    """Returns the sandbox with the folders of these programs, as far as this host has them."""
+    """Returns the sandbox with these programs in its view, as far as this host has them."""
     found = [Path(where).absolute() for name in names if (where := shutil.which(name))]
-    view = dict.fromkeys(folder for path in found for folder in _folders_of(path))
+    view = dict.fromkeys(each for path in found for each in _shown_of(path))
     usual = {Path(folder).resolve() for folder in SEARCH_PATH.split(":")}
     searched = dict.fromkeys(path.parent for path in found if path.parent.resolve() not in usual)
     return replace(sandbox, programs=tuple(view), searched=tuple(searched))
 
 
-def _folders_of(program: Path) -> Iterator[Path]:
-    """Yields the folders outside /usr that a program needs; of a link, those of its target as well."""
-    for folder in dict.fromkeys((program.parent, program.resolve().parent)):
+def _shown_of(program: Path) -> Iterator[Path]:
+    """Yields what the view needs of a program outside /usr; of a link, of its target as well."""
+    for path in dict.fromkeys((program, program.resolve())):
+        folder = path.parent
         if folder.resolve().is_relative_to("/usr"):
             continue
-        yield folder
+        yield path if _is_for_all_kinds(folder) else folder
         if folder.name in ("bin", "sbin"):
             yield from (each for name in _BESIDE if (each := folder.parent / name).is_dir())
+
+
+def _is_for_all_kinds(folder: Path) -> bool:
+    """True for homes, folders above them and folders of temporary files: there only the program is shown."""
+    home = Path.home()
+    return folder in (home, *home.parents, *_SHARED) or folder.parent == Path("/home")
 
 
 def _unseen(sandbox: Sandbox, ended: process.Finished) -> Failure:

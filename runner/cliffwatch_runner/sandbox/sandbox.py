@@ -75,7 +75,7 @@ class Sandbox:
     engine: str = "docker"
     engine_options: tuple[str, ...] = ()
     programs: tuple[Path, ...] = ()
-    """Folders of the host outside /usr that bubblewrap's view has, read-only, for the programs in them."""
+    """Folders and programs of the host outside /usr that bubblewrap's view has, read-only."""
     searched: tuple[Path, ...] = ()
     """Folders that are searched for programs before SEARCH_PATH."""
 
