@@ -160,7 +160,7 @@ def test_worker_and_doctor_say_the_same(
     message, step = ended.stderr.splitlines()
     assert message == f"cliffwatch: {refusal.message}"
     assert "--isolation none" not in step, "a worker builds what strangers ask for"
-    check = isolation(SimpleNamespace(refusal=refusal))  # type: ignore[arg-type]
+    check = isolation(SimpleNamespace(refusal=refusal, unseen=None))  # type: ignore[arg-type]
     assert (check.status, check.finding) == ("fail", refusal.message)
     assert check.fixes[0] in step
 
