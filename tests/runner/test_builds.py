@@ -293,6 +293,24 @@ def test_a_tool_that_is_there_and_does_not_run_is_not_told_as_missing(
     assert all("cannot map its libraries" in each for each in broken.values())
 
 
+def test_a_compiler_named_by_a_relative_path_is_found_from_any_folder_with_the_tools_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "llvm" / "bin"
+    folder.mkdir(parents=True)
+    for name in ("clang-30", "llc-30", "llvm-strip-30"):
+        (folder / name).write_text("#!/bin/sh\necho clang version 30.1.0\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+
+    found = find_toolchain(ToolChoice(cc=None, clang="llvm/bin/clang-30", pahole=None, build_image=None))
+
+    assert not isinstance(found, tuple), found
+    assert [tool.program for tool in (found.clang, found.llc, found.llvm_strip)] == [
+        str(folder / name) for name in ("clang-30", "llc-30", "llvm-strip-30")
+    ]
+
+
 def test_an_import_of_the_same_content_is_the_same_commit(tmp_path: Path) -> None:
     one, two = (open_tree(str(FAKELINUX), tmp_path / name, "own") for name in ("one", "two"))
     assert isinstance(one, Tree)

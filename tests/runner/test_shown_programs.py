@@ -151,4 +151,4 @@ def test_without_a_sandbox_a_program_must_be_one_of_the_user_who_builds(
     refused = show_programs(without, ["pahole"], [])
 
     assert isinstance(refused, Failure)
-    assert refused.message.endswith(f"runs here, but not as user {without.uid}, who builds")
+    assert refused.message.endswith(f"runs here, but not as user {without.uid}, which builds run as")

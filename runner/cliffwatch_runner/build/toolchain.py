@@ -4,7 +4,7 @@ import hashlib
 import re
 import shutil
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cliffwatch.failure import Failure, host_failed
@@ -108,6 +108,10 @@ def find_toolchain(choice: ToolChoice) -> Toolchain | tuple[Failure, ...]:
 
     If tools are missing, returns one Failure for each of them.
     """
+    if choice.build_image is None:
+        choice = replace(
+            choice, **{name: _whole_path(getattr(choice, name)) for name in ("cc", "clang", "pahole")}
+        )
     suffix = _llvm_suffix(choice)
     cc = choice.cc or "gcc"
     wanted = {
@@ -134,6 +138,11 @@ def find_toolchain(choice: ToolChoice) -> Toolchain | tuple[Failure, ...]:
     return Toolchain(
         cc=first, clang=bpf, llc=llc, llvm_strip=strip, pahole=pahole, ld=ld, image=choice.build_image
     )
+
+
+def _whole_path(program: str | None) -> str | None:
+    """Makes a path absolute, since builds run in other folders; a name stays a name."""
+    return str(Path(program).absolute()) if program is not None and "/" in program else program
 
 
 def _beside(clang: str | None, name: str) -> str:

@@ -1,5 +1,6 @@
 """Shows a sandbox the programs that this host has outside /usr, such as a clang in /opt or in a home."""
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -56,14 +57,15 @@ def _shown_of(program: Path) -> Iterator[Path]:
         folder = path.parent
         if folder.resolve().is_relative_to("/usr"):
             continue
-        yield path if _is_for_all_kinds(folder) else folder
+        yield path if _is_shared(folder) else folder
         if folder.name in ("bin", "sbin"):
             yield from (each for name in _BESIDE if (each := folder.parent / name).is_dir())
 
 
-def _is_for_all_kinds(folder: Path) -> bool:
+def _is_shared(folder: Path) -> bool:
     """True for homes, folders above them and folders of temporary files: there only the program is shown."""
-    home = Path.home()
+    # Of a user without a home it stays "~".
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises for such a user
     return folder in (home, *home.parents, *_SHARED) or folder.parent == Path("/home")
 
 
@@ -73,7 +75,7 @@ def _unseen(sandbox: Sandbox, ended: process.Finished) -> Failure:
         return host_failed(
             "the sandbox of builds does not start", "run `cliffwatch doctor`", ended.output[-2000:]
         )
-    place = f"as user {sandbox.uid}, who builds"
+    place = f"as user {sandbox.uid}, which builds run as"
     if sandbox.level == "bubblewrap":
         place = f"in the sandbox of builds, which can read {', '.join(('/usr', *map(str, sandbox.programs)))}"
     return host_failed(
