@@ -16,6 +16,9 @@ RESERVE = Function("kernel", "__bpf_ringbuf_reserve")
 SUBMIT = Function("kernel", "bpf_ringbuf_submit")
 TRACK = Function("kernel", "arg_track")
 REST = Function("kernel", "rest")
+CHECK = Function("kernel", "do_check_common")
+UNMAP = Function("kernel", "unmap_page_range")
+LOADS = Function("kernel", "bpf_check")
 CASE = CaseKey("ringbufs", "rb-custom")
 
 
@@ -118,6 +121,50 @@ def test_of_a_whole_case_what_is_little_of_it_is_no_cause() -> None:
         for each in (1_120_000.0, 1_140_000.0)
     )
     assert row_functions(Unchanged(), [base], [head], differing=differ(RESERVE)) is None
+
+
+def loading(*, verifier: float, faults: float = 40_000.0, loads: int = 20) -> OperationCounts:
+    """A case that loads an object's programs; most of its instructions start processes."""
+    counts = {CHECK: verifier, UNMAP: faults, LOADS: 10_000.0, REST: 50_000_000.0}
+    calls = {CHECK: 1.0 * loads, UNMAP: loads / 2, LOADS: 1.0 * loads}
+    return OperationCounts(counts, calls, whole=True)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "begins"), [("regression", "+1000.00 measured; "), ("unchanged", "unchanged; ")]
+)
+def test_of_loads_a_part_of_the_verifier_is_named(verdict: Verdict, begins: str) -> None:
+    row = Unchanged("insns/load", base=200_000.0, head=201_000.0, verdict=verdict)
+    found = row_functions(
+        row, [loading(verifier=400_000.0)], [loading(verifier=420_000.0)], differing=differ(CHECK)
+    )
+    assert found is not None
+    assert block_of(CASE, found).sentence == f"{begins}do_check_common slower, +1000.00 instructions per call"
+
+
+@pytest.mark.parametrize(
+    ("head", "differing"),
+    [
+        (loading(verifier=407_000.0), CHECK),
+        (loading(verifier=400_000.0, faults=400_000.0), UNMAP),
+        (loading(verifier=420_000.0), RESERVE),
+    ],
+    ids=["less than two thousandths of a load", "not called by each load", "the same code"],
+)
+def test_of_loads_nothing_else_is_named(head: OperationCounts, differing: Function) -> None:
+    row = Unchanged("insns/load", base=200_000.0, head=200_000.0)
+    base = loading(verifier=400_000.0)
+    assert row_functions(row, [base], [head], differing=differ(differing)) is None
+
+
+def test_loads_that_were_not_counted_name_nothing() -> None:
+    row = Unchanged("insns/load", base=200_000.0, head=201_000.0)
+    sides = [loading(verifier=each) for each in (400_000.0, 420_000.0)]
+    base, head = (
+        side._replace(calls={each: calls for each, calls in side.calls.items() if each != LOADS})
+        for side in sides
+    )
+    assert row_functions(row, [base], [head], differing=differ(CHECK)) is None
 
 
 def test_cost_that_only_moved_is_said() -> None:

@@ -18,9 +18,13 @@ from cliffwatch.comparing.thresholds import (
     FEWEST_CALLS,
     FEWEST_COUNTED,
     LEAST_OF_A_CALL,
+    LOAD_SHARE,
     PATH_SHARE,
 )
 from cliffwatch.formats.code.differences import ArmCode, CodeDifference, ProgramDifference
+
+_VERIFIES = Function("kernel", "bpf_check")
+"""Called once by every load of a program; the calls give the loads of a case."""
 
 
 def differing_functions(image: ArmCode | None) -> Differing | None:
@@ -81,6 +85,30 @@ def changed_calls(
         if max(shares) >= PATH_SHARE and known:
             by_call = FunctionChange(change.function, *_of_a_call(change))
             found.append((abs(shares[1] - shares[0]), by_call))
+    return tuple(each for _, each in sorted(found, key=lambda pair: (-pair[0], pair[1].function.name)))
+
+
+def changed_in_loads(
+    base: Sequence[OperationCounts], head: Sequence[OperationCounts], differing: Differing, *, load: float
+) -> tuple[FunctionChange, ...]:
+    """The same for a case that loads programs: functions that change a load by `LOAD_SHARE`, costliest first.
+
+    `load` is the instructions of one load. The work of the verifier and the JIT is the same in every boot, so
+    a function may be called rarely, and take a small part of a case that also starts processes; one that a
+    load does not call each time belongs to these. None are found if the loads were not counted.
+    """
+    before, after = mean_of(base), mean_of(head)
+    loads = [side.calls.get(_VERIFIES, 0.0) for side in (before, after)]
+    if not all(loads):
+        return ()
+    found: list[tuple[float, FunctionChange]] = []
+    for change in function_changes(before, after):
+        of_a_load = change.head / loads[1] - change.base / loads[0]
+        calls = max((change.base_calls or 0.0) / loads[0], (change.head_calls or 0.0) / loads[1])
+        if change.function in differing and calls >= 1 and abs(of_a_load) >= LOAD_SHARE * load:
+            by_call = FunctionChange(change.function, *_of_a_call(change))
+            if abs(by_call.change) > LEAST_OF_A_CALL:
+                found.append((abs(of_a_load), by_call))
     return tuple(each for _, each in sorted(found, key=lambda pair: (-pair[0], pair[1].function.name)))
 
 

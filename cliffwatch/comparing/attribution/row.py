@@ -6,6 +6,7 @@ from dataclasses import replace
 from cliffwatch.comparing.attribution.changes import (
     SHARE_OF_CASE,
     CaseFunctions,
+    FunctionChange,
     case_functions,
     functions_by_call,
 )
@@ -17,10 +18,10 @@ from cliffwatch.comparing.attribution.operations import (
     mean_of,
     user_space_as_one,
 )
-from cliffwatch.comparing.attribution.per_call import changed_calls, hidden_changes
+from cliffwatch.comparing.attribution.per_call import changed_calls, changed_in_loads, hidden_changes
 from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.parsers.per_operation import nanoseconds
+from cliffwatch.parsers.per_operation import LOAD_UNIT, nanoseconds
 
 Boots = Sequence[OperationCounts]
 """Boot by boot."""
@@ -44,12 +45,9 @@ def row_functions(
     low, high = row.ci_low or 0.0, row.ci_high or 0.0
     band = max(SHARE_OF_CASE, (high - low) / 2) * measured[0]
     if any(boot.whole for boot in (*base, *head)):
-        calls = changed_calls(base, head, differing or {})
-        return (
-            functions_by_call(calls, measured=(measured[0], measured[1]), hidden_in=hidden_in)
-            if calls
-            else None
-        )
+        calls = _by_call(row, base, head, differing or {})
+        both = measured[0], measured[1]
+        return functions_by_call(calls, measured=both, hidden_in=hidden_in) if calls else None
     base, head = with_same_objects(base, head, least=SHARE_OF_CASE * measured[0])
     found = case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)
     if hidden_in is not None:
@@ -58,6 +56,14 @@ def row_functions(
             return replace(found, changes=changes, moves=moves, hidden_in=hidden_in)
     moves = find_moves(found.changes, differing)
     return replace(found, moves=moves, changes=order_by_net(found.changes, moves))
+
+
+def _by_call(
+    row: ComparisonRow, base: Boots, head: Boots, differing: Differing
+) -> tuple[FunctionChange, ...]:
+    if row.unit == LOAD_UNIT and row.base and row.head:
+        return changed_in_loads(base, head, differing, load=max(row.base, row.head))
+    return changed_calls(base, head, differing)
 
 
 def with_same_objects(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:
