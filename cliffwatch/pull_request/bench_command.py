@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS
+from cliffwatch.pull_request.policy_boots import TIME_CHOICES, seconds_of
 from cliffwatch.samples import BOOTS_WORDS, MODES, Mode
 from cliffwatch.trees.addresses import refuse_branch
 
 Verb = Literal["run", "again", "cancel", "help", "bisect"]
 
 HELP = (
-    "`/bench [suite=A,B] [platform=P,Q] [mode=icount] [boots=21] [base=REV]`, `/bench again [case=C,D]`,"
-    " `/bench bisect case=C`, `/bench cancel`, `/bench help`"
+    "`/bench [suite=A,B] [platform=P,Q] [mode=icount] [boots=21] [layouts=4] [time=20m] [base=REV]`,"
+    " `/bench again [case=C,D]`, `/bench bisect case=C`, `/bench cancel`, `/bench help`"
 )
 """One line of help, in Markdown."""
 
@@ -30,8 +32,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _CASE = re.compile(r"[A-Za-z0-9*][A-Za-z0-9._/=*:+-]{0,199}", re.ASCII)
 
 _KEYS: Mapping[Verb, tuple[str, ...]] = {
-    "run": ("suite", "platform", "mode", "boots", "base"),
-    "again": ("case", "platform", "mode", "boots"),
+    "run": ("suite", "platform", "mode", "boots", "layouts", "time", "base"),
+    "again": ("case", "platform", "mode", "boots", "layouts", "time"),
     "bisect": ("case", "platform", "mode"),
     "cancel": (),
     "help": (),
@@ -41,6 +43,8 @@ _FORMS: Mapping[str, Callable[[str], object]] = {
     "platform": _NAME.fullmatch,
     "mode": re.compile("|".join(MODES)).fullmatch,
     "boots": re.compile(rf"[1-9][0-9]{{0,2}}|{'|'.join(BOOTS_WORDS)}").fullmatch,
+    "layouts": lambda number: number in map(str, range(1, MOST_ASKED_LAYOUTS + 1)),
+    "time": lambda time: seconds_of(time) is not None,
     "base": lambda name: refuse_branch(name) is None,
     "case": _CASE.fullmatch,
 }
@@ -49,10 +53,12 @@ _EXPECTED: Mapping[str, str] = {
     "platform": "names of platforms, separated by commas",
     "mode": " or ".join(f"`{mode}`" for mode in MODES),
     "boots": f"a number up to {MOST_BOOTS} or one of {', '.join(f'`{each}`' for each in BOOTS_WORDS)}",
+    "layouts": f"a number up to {MOST_ASKED_LAYOUTS}",
+    "time": TIME_CHOICES,
     "base": "one commit, tag or branch and no range: a branch means its merge base with the pull request",
     "case": "names of cases, separated by commas, `*` for any part of a name",
 }
-_SINGLE = ("boots", "base")
+_SINGLE = ("boots", "layouts", "time", "base")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +75,9 @@ class BenchCommand:
     modes: tuple[Mode, ...] = ()
     boots: str | None = None
     """A number or a word for `cliffwatch run --boots`."""
+    layouts: int | None = None
+    seconds: float | None = None
+    """Time for boots and links in walltime."""
     base: str | None = None
     """A commit, tag or branch."""
     cases: tuple[str, ...] = ()
@@ -104,6 +113,8 @@ def parse_bench_command(comment: str) -> BenchCommand | Failure | None:
         platforms=values.get("platform", ()),
         modes=cast(tuple[Mode, ...], values.get("mode", ())),
         boots=next(iter(values.get("boots", ())), None),
+        layouts=next(map(int, values.get("layouts", ())), None),
+        seconds=next(map(seconds_of, values.get("time", ())), None),
         base=next(iter(values.get("base", ())), None),
         cases=values.get("case", ()),
     )

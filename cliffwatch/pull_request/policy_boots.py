@@ -13,6 +13,7 @@ Boots = int | BootsWord
 _TIME = re.compile(r"([1-9][0-9]{0,3})([smh])", re.ASCII)
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _LONGEST_HOURS = 168
+TIME_CHOICES = f"one such as 20m, 2h or 90s, at most {_LONGEST_HOURS}h"
 
 
 def read_boots(reader: PolicyReader, content: Mapping[str, object]) -> Boots:
@@ -46,15 +47,17 @@ def refuse_conflict(reader: PolicyReader, setup: Setup, boots: Boots, modes: Col
 
 
 def _read_time(reader: PolicyReader, value: object) -> float | None:
-    given = _TIME.fullmatch(value) if isinstance(value, str) else None
+    seconds = seconds_of(value) if isinstance(value, str) else None
+    if value is not None and seconds is None:
+        reader.refuse(("time",), f"'time' is {shorten_value(value)}; give {TIME_CHOICES}")
+    return seconds
+
+
+def seconds_of(text: str) -> float | None:
+    """Reads a time such as `20m`; None if it is none, or too long."""
+    given = _TIME.fullmatch(text)
     seconds = None if given is None else float(int(given[1]) * _SECONDS[given[2]])
-    if value is None or (seconds is not None and seconds <= _LONGEST_HOURS * 3600):
-        return seconds
-    reader.refuse(
-        ("time",),
-        f"'time' is {shorten_value(value)}; give one such as 20m, 2h or 90s, at most {_LONGEST_HOURS}h",
-    )
-    return None
+    return seconds if seconds is not None and seconds <= _LONGEST_HOURS * 3600 else None
 
 
 def _is_count(value: object, most: int) -> bool:

@@ -76,9 +76,6 @@ def asked_of(work: AskedWork) -> RequestDraft:
     problem = find_problem(work.setup)
     if problem is not None:
         raise _invalid_request("setup", problem.reason)
-    conflict = find_conflict(work.setup, work.boots, {target.mode for target in work.targets})
-    if conflict is not None:
-        raise _invalid_request("boots" if conflict.option == "boots" else "setup", conflict.reason)
     contents = {each.name: each.content for each in work.contents}
     odd = _find_wrong_file(work, contents)
     if odd is not None:
@@ -144,6 +141,9 @@ def store_request(
     The run of a job measures base and head together, so it also brings results that the base lacks.
     """
     _refuse_unknown(asked)
+    conflict = find_conflict(asked.setup, asked.boots, {mode for _, mode in asked.targets})
+    if conflict is not None:
+        raise _invalid_request("boots" if conflict.option == "boots" else "setup", conflict.reason)
     targets = sorted(set(asked.targets))
     setup = as_json(asked.setup) or None
     digest = digest_of(

@@ -132,6 +132,9 @@ def test_a_command_says_what_is_measured(world: World, pull: Any) -> None:
         ("/bench", "careful", {"layouts": 9}),
         ("/bench mode=walltime", "careful", {"layouts": 9}),
         ("/bench boots=3", "3", None),
+        ("/bench layouts=4", "careful", {"layouts": 4}),
+        ("/bench boots=6 layouts=2", "6", {"layouts": 2}),
+        ("/bench time=20m", "auto", {"seconds": 1200.0}),
     ],
 )
 def test_a_command_that_says_boots_replaces_the_layouts_of_the_policy(
@@ -144,6 +147,26 @@ def test_a_command_that_says_boots_replaces_the_layouts_of_the_policy(
     world.say(outside, "alice", command)
     (row,) = world.running.rows("SELECT boots, setup FROM request")
     assert row == {"boots": boots, "setup": setup}
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("/bench layouts=4 boots=3", "4 layouts cannot share 3 boots of each kernel"),
+        ("/bench time=20m boots=3", "a time chooses the number of boots"),
+        ("/bench time=20m layouts=3", "a time chooses the layouts itself"),
+        ("/bench time=20m mode=icount", "time: only for walltime"),
+    ],
+)
+def test_boots_layouts_and_a_time_that_do_not_go_together_are_answered(
+    world: World, outside: Any, command: str, said: str
+) -> None:
+    world.running.enrol("amd-rome", "walltime")
+    targets = '[[target]]\nmode = "walltime"\nplatform = "amd-rome"\n[[target]]\nmode = "icount"\n'
+    world.repository.commits["1" * 40].files[".cliffwatch.toml"] = targets
+    world.say(outside, "alice", command)
+    assert world.jobs() == []
+    assert said in replies(world, outside)[-1]
 
 
 def test_a_look_leaves_what_somebody_asked_of_the_same_head(world: World, pull: Any) -> None:

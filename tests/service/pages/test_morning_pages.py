@@ -110,15 +110,7 @@ def test_an_unmeasured_revision_is_asked_for_from_its_404(watched: Any, morning:
 
 
 def test_a_patch_is_pasted(watched: Any, morning: Running) -> None:
-    able = {
-        "host": "rome-1",
-        "platform": "amd-rome",
-        "modes": ["walltime"],
-        "isolation": "bubblewrap",
-        "setups": True,
-    }
-    with morning.http("of rome-1") as http:
-        http.post("/api/v1/offers", json=able).raise_for_status()
+    offer(morning)
     page = signed_in(watched, morning, "upload")
     page.goto(f"/measure?base={commit_of('r3')}")
     page.fill("textarea", "--- a/kernel/bpf/core.c\n+++ b/kernel/bpf/core.c\n@@ -1 +1 @@\n-int a;\n+int b;\n")
@@ -129,6 +121,61 @@ def test_a_patch_is_pasted(watched: Any, morning: Running) -> None:
     (file,) = morning.rows("SELECT name, content FROM request_file")
     assert file["name"] == "pasted.patch"
     assert bytes(file["content"]).count(b"\r") == 0
+
+
+def offer(morning: Running) -> None:
+    able = {
+        "host": "rome-1",
+        "platform": "amd-rome",
+        "modes": ["walltime"],
+        "isolation": "bubblewrap",
+        "setups": True,
+    }
+    with morning.http("of rome-1") as http:
+        http.post("/api/v1/offers", json=able).raise_for_status()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "setup"),
+    [("layouts", "4", {"layouts": 4}), ("time", "20m", {"seconds": 1200.0})],
+)
+def test_layouts_and_a_time_are_asked_for(
+    watched: Any, morning: Running, field: str, value: str, setup: object
+) -> None:
+    offer(morning)
+    page = signed_in(watched, morning, "upload")
+    page.goto(f"/measure?base={commit_of('r2')}&head={commit_of('r3')}&suite=local-storage")
+    page.locator("fieldset input").first.check()
+    page.fill(f"input[name={field}]", value)
+    page.get_by_role("button", name="Ask").click()
+    assert "/requests/" in page.url, page.locator("main").inner_text()
+    (asked,) = morning.rows("SELECT setup FROM request WHERE note LIKE 'asked from%'")
+    assert asked["setup"] == setup
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"layouts": "500"}, "give a number from 1 to 100"),
+        ({"time": "20"}, "give one such as 20m"),
+        ({"layouts": "9", "boots": "3"}, "9 layouts cannot share 3 boots"),
+        ({"layouts": "9", "time": "20m"}, "a time chooses the layouts itself"),
+    ],
+)
+def test_layouts_and_a_time_that_do_not_go_together_are_refused(
+    watched: Any, morning: Running, fields: dict[str, str], said: str
+) -> None:
+    offer(morning)
+    page = signed_in(watched, morning, "upload")
+    page.goto(f"/measure?base={commit_of('r2')}&head={commit_of('r3')}&suite=local-storage")
+    page.locator("fieldset input").first.check()
+    for name, value in fields.items():
+        page.fill(f"input[name={name}]", value)
+    with page.expect_console_message():  # the browser's own, about the 422
+        page.get_by_role("button", name="Ask").click()
+    watched.complaints = [each for each in watched.complaints if "Failed to load resource" not in each]
+    assert said in page.locator("main").inner_text()
+    assert morning.rows("SELECT FROM request WHERE note LIKE 'asked from%'") == []
 
 
 @pytest.mark.parametrize(

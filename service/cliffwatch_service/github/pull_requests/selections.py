@@ -11,10 +11,10 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.touches import find_touched_suites
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.setup import NO_SETUP, Setup
+from cliffwatch.formats.setup import NO_SETUP, Setup, find_conflict
 from cliffwatch.pull_request.bench_command import BenchCommand
 from cliffwatch.pull_request.policy import Policy
-from cliffwatch.samples import CaseKey
+from cliffwatch.samples import DEFAULT_BOOTS, CaseKey
 
 Targets = tuple[tuple[str, str], ...]
 """Pairs of platform and mode."""
@@ -80,10 +80,24 @@ def select_measurement(
         if not found:
             return wrong_usage("No suite has such a case", "`cliffwatch suites` lists them")
         suites = command.suites or found
-    if command.boots is not None:
-        # The policy's layouts and time go with its own boots.
-        selection = replace(selection, boots=command.boots, setup=NO_SETUP)
+    selection = _with_boots(selection, command)
+    conflict = find_conflict(selection.setup, selection.boots, {mode for _, mode in targets})
+    if conflict is not None and _says_boots(command):
+        return wrong_usage("That does not go together", conflict.reason)
     return replace(selection, suites=tuple(suites), targets=targets, again=f"comment {comment}")
+
+
+def _with_boots(selection: Selection, command: BenchCommand) -> Selection:
+    """Boots, layouts and time of a command that says one of them take the place of the policy's."""
+    if not _says_boots(command):
+        return selection
+    own = DEFAULT_BOOTS if command.seconds is not None else selection.boots
+    setup = Setup(layouts=command.layouts, seconds=command.seconds)
+    return replace(selection, boots=command.boots or own, setup=setup)
+
+
+def _says_boots(command: BenchCommand) -> bool:
+    return (command.boots, command.layouts, command.seconds) != (None, None, None)
 
 
 def _targets(own: Targets, command: BenchCommand, offered: Sequence[tuple[str, str]]) -> Targets:

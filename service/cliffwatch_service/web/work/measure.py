@@ -8,13 +8,15 @@ from functools import partial
 from typing import Annotated, Any
 from uuid import uuid4
 
+import msgspec
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from psycopg import Connection
 
 from cliffwatch.catalogue.discovery import ALL, AUTO
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.formats.setup import NO_SETUP, Setup, SetupArm, SetupFile
+from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS, NO_SETUP, Setup, SetupArm, SetupFile
+from cliffwatch.pull_request.policy_boots import TIME_CHOICES, seconds_of
 from cliffwatch.samples import BOOTS_CHOICES, BOOTS_PATTERN, DEFAULT_BOOTS, MODES, PROFILES, SERVICE_PROFILE
 from cliffwatch_service.access.quotas import within_quota
 from cliffwatch_service.compare.naming import find_revision, is_branch
@@ -36,6 +38,7 @@ Text = Annotated[str, Query(max_length=2000)]
 _WHOLE = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _TREE = re.compile(r"[a-z][a-z+]*://[^\s]{1,2000}")
 _BOOTS = re.compile(BOOTS_PATTERN)
+_LAYOUTS = re.compile(r"[1-9][0-9]{0,2}", re.ASCII)
 _PROFILE = re.compile("|".join(PROFILES))
 _KEY = re.compile(r"[\w.+-]{1,200}")
 _MAILBOX = re.compile(r"From [0-9a-f]{40} ")
@@ -89,6 +92,7 @@ def show_form(
         default_profile=SERVICE_PROFILE,
         default_boots=DEFAULT_BOOTS,
         targets=_targets(targets, waits, target),
+        has_walltime=any(mode == "walltime" for _, mode in targets),
         key=uuid4().hex,
         may=visitor.caller.may("upload") and visitor.caller.host is None,
     )
@@ -183,9 +187,24 @@ def _read_form(connection: Connection[Any], form: Mapping[str, str]) -> RequestD
         boots=_field(form, "boots", _BOOTS, f"give {BOOTS_CHOICES}"),
         priority="person",
         note="asked from the page of first measurements",
-        setup=setup,
+        setup=_with_layouts_and_time(setup, form),
         contents=contents,
     )
+
+
+def _with_layouts_and_time(setup: Setup, form: Mapping[str, str]) -> Setup:
+    """Adds the layouts and the time of the form, which may be empty or absent."""
+    layouts, time = None, None
+    if form.get("layouts", "").strip():
+        advice = f"give a number from 1 to {MOST_ASKED_LAYOUTS}, or leave it empty"
+        layouts = int(_field(form, "layouts", _LAYOUTS, advice))
+        if layouts > MOST_ASKED_LAYOUTS:
+            raise Refusal(422, "no layouts", f"the field 'layouts' holds {layouts}: {advice}")
+    if given := form.get("time", "").strip():
+        time = seconds_of(given)
+        if time is None:
+            raise Refusal(422, "no time", f"the field 'time' holds {given[:80]!r}: give {TIME_CHOICES}")
+    return msgspec.structs.replace(setup, layouts=layouts, seconds=time)
 
 
 def _is_target(parts: Sequence[str]) -> bool:
