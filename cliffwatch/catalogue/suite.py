@@ -157,6 +157,10 @@ class Benchmark:
 
     Empty if unknown.
     """
+    timed_in_part: bool = False
+    """True if bench stops its clock while it fills or empties a map. Under icount its rate then says nothing
+    about the operations of the window: they are the calls of `operation`, or unknown.
+    """
 
     @property
     def offered_as(self) -> str:
@@ -199,6 +203,8 @@ class PlannedCase:
     empty_loop: str = ""
     """See `Benchmark`."""
     operation: str = ""
+    """See `Benchmark`."""
+    timed_in_part: bool = False
     """See `Benchmark`."""
     primary: str = ""
     """The metric of bench that decides in walltime; empty for a program."""
@@ -298,6 +304,7 @@ def _plan_case(suite: Suite, benchmark: Benchmark, case: CaseSpec, length: Lengt
         emptied=bool(benchmark.loop_of),
         empty_loop=benchmark.empty_loop,
         operation=benchmark.operation,
+        timed_in_part=benchmark.timed_in_part,
         primary=benchmark.primary
         or next((name for name, each in suite.shapes(benchmark).items() if each.primary), ""),
     )

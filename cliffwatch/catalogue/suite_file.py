@@ -150,6 +150,7 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
     empty_loop: str = ""
     loop_of: str = ""
     operation: str = ""
+    timed_in_part: bool = False
     sweep: list[SweepTable]
 
     @property
@@ -170,6 +171,7 @@ class BenchmarkTable(Table, frozen=True, kw_only=True):
             empty_loop=self.empty_loop,
             loop_of=self.loop_of,
             operation=self.operation,
+            timed_in_part=self.timed_in_part,
         )
 
     def _cases(self, sweep: SweepTable) -> Iterator[CaseSpec]:

@@ -121,6 +121,28 @@ def test_digits_of_a_printed_rate_stay_with_the_value() -> None:
     assert drops.unit == "drops/op"
 
 
+def test_where_bench_times_a_part_the_window_s_calls_are_the_operations() -> None:
+    """lpm-trie-free: a worker frees while the next trie is filled, so what bench prints is who waited for whom:
+    5.4 and 11.7 million instructions of 19.6 and 21.1.
+    """
+    case = replace(RINGBUF, operation="trie_free", timed_in_part=True)
+    found = operations_in_window(case, RATE, {("kernel", "trie_free"): 95}, 2_000_000_000)
+    assert found == (95.0, "trie_free")
+    assert operations_in_window(case, RATE, {}, 2_000_000_000) is None
+
+    (value, _) = instruction_samples(case, RATE, counted(case, 100.0, "trie_free"))
+    assert (value.value, value.resolution) == (10_000_000.0, 100_000.0)
+    for unknown in (None, counted(case, None, None)):
+        assert "insns/op" not in by_metric(instruction_samples(case, RATE, unknown))
+
+
+def test_where_bench_times_a_part_and_nothing_counts_its_value_stands() -> None:
+    case = replace(RINGBUF, operation="", timed_in_part=True)
+    assert operations_in_window(case, RATE, {("bpf", "bench_ringbuf"): 12454}, 1_000_000_000) is None
+    (value, _) = instruction_samples(case, RATE, counted(case, None, None))
+    assert value.value == pytest.approx(1000 / 6.227)
+
+
 def test_a_suites_own_program_has_its_times_in_instructions() -> None:
     case = planned("MapFromPin")
     samples = (

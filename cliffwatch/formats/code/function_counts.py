@@ -45,7 +45,9 @@ class CaseCounts(OfCase, frozen=True, kw_only=True):
     """A case's instructions by function. A place is an index into the record's `functions`."""
 
     seconds: Annotated[Number, Meta(gt=0)] | None
-    """Length of the measured window by the guest's clock; null if it is the whole case with its set-up."""
+    """Length of the measured window by the guest's clock; null if it is the whole case with its set-up, or if
+    the window has other work beside the operations.
+    """
     counts: Annotated[tuple[tuple[Place, Instructions], ...], Meta(max_length=MOST_FUNCTIONS)]
     """Instructions in the window by place, most first."""
     executed: Places

@@ -205,11 +205,12 @@ class _CountsBuilder:
                 total.update(functions)
                 calls.update(self._calls(stretch, names))
         made = operations_in_window(case, samples, calls, total.total()) if windowed else None
+        unknown = case.timed_in_part and made is None
         return CaseCounts(
             suite=case.key.suite,
             benchmark=case.key.benchmark,
             params=dict(case.key.params),
-            seconds=float(case.duration) if windowed else None,
+            seconds=float(case.duration) if windowed and not unknown else None,
             counts=tuple((self._place(each), count) for each, count in total.most_common()),
             executed=tuple(sorted(map(self._place, executed))),
             calls=tuple((self._place(each), count) for each, count in calls.most_common()),

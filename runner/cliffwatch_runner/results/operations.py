@@ -69,7 +69,7 @@ def operations_in_window(
         for (code, function), times in calls.items()
         if code == kind_of_code and plain_name(function) == name
     )
-    if is_rate_of_bytes(rate.unit):
+    if case.timed_in_part or is_rate_of_bytes(rate.unit):
         return Operations(float(called), case.operation) if called else None
     each = nanoseconds(rate.value, rate.unit)
     if each is None:
@@ -147,7 +147,7 @@ def instruction_samples(
     are dropped.
 
     `counts` are the function counts of the case. Without them, and for suites' own programs, the printed
-    value is taken as the number of instructions.
+    value is taken as the number of instructions; not if bench timed a part of what an operation does.
     """
     rate = _rate(case, samples)
     if rate is None:
@@ -158,10 +158,12 @@ def instruction_samples(
         if sample is not rate
         if (converted := _convert_other_sample(sample, rate)) is not None
     ]
-    return (_counted(rate, counts), *kept)
+    if case.timed_in_part and case.operation and (counts is None or counts.operation is None):
+        return tuple(kept)
+    return (_counted(rate, counts, timed_in_part=case.timed_in_part), *kept)
 
 
-def _counted(rate: Sample, counts: CaseCounts | None) -> Sample:
+def _counted(rate: Sample, counts: CaseCounts | None, *, timed_in_part: bool) -> Sample:
     operations = None if counts is None else counts.operations
     step = rate.resolution / rate.value if rate.value else 0.0
     if counts is None or operations is None:
@@ -170,7 +172,9 @@ def _counted(rate: Sample, counts: CaseCounts | None) -> Sample:
             metric=INSTRUCTIONS, unit=INSTRUCTIONS, value=value, readings=(), resolution=value * step
         )
     value = sum(count for _, count in counts.counts) / operations
-    step = 0.0 if counts.operation is not None else step
+    if counts.operation is not None:
+        # A window ends within an operation. Those that empty and fill a map are so few that it shows.
+        step = 1 / operations if timed_in_part else 0.0
     return Sample(rate.case, INSTRUCTIONS, INSTRUCTIONS, value, resolution=value * step)
 
 
