@@ -119,6 +119,7 @@ class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
     """For all its cases, unless a sweep sets its own."""
     icount: IcountTable = _NOISY
     empty_loop: str = ""
+    operation: str = ""
     sweep: list[SweepTable] = field(default_factory=list)
 
     @property
@@ -140,6 +141,7 @@ class ProgramBenchmarkTable(Table, frozen=True, kw_only=True):
             icount=self.icount.traits,
             cases=tuple(case for sweep in self.sweeps for case in self._cases(sweep)),
             empty_loop=self.empty_loop,
+            operation=self.operation,
         )
 
     def _cases(self, sweep: SweepTable) -> Iterator[CaseSpec]:

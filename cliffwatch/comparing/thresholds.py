@@ -92,12 +92,8 @@ PATH_SHARE = 0.03
 Set-up and faults take less, and other paths each time.
 """
 
-LOAD_SHARE = 0.002
-"""Smallest reported change of a function that loading a program calls, a fraction of the load's instructions.
-
-Page faults and allocations of two equal kernels change a load of some 200,000 instructions by up to 0.03 % a
-function.
-"""
+OPERATION_SHARE = 0.002
+"""Smallest reported change of a function in a case counted as a whole, a fraction of an operation."""
 
 LARGEST_DETECTABLE = 1000.0
 """Factor of a change. A row that could only detect larger changes has no detectable change."""

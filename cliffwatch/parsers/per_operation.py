@@ -9,9 +9,6 @@ import re
 INSTRUCTIONS = "insns/op"
 """The primary metric under icount, and its unit: instructions per operation."""
 
-LOAD_UNIT = "insns/load"
-"""The unit of a program's load under icount: instructions of one BPF_PROG_LOAD."""
-
 DROPS = "drops/op"
 """The unit of dropped operations under icount. In walltime drops are a rate per second."""
 

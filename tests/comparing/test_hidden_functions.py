@@ -1,5 +1,6 @@
 """A case without a change says which function it hides; a kernel against itself hides none."""
 
+import math
 from dataclasses import dataclass
 
 import pytest
@@ -18,7 +19,6 @@ TRACK = Function("kernel", "arg_track")
 REST = Function("kernel", "rest")
 CHECK = Function("kernel", "do_check_common")
 UNMAP = Function("kernel", "unmap_page_range")
-LOADS = Function("kernel", "bpf_check")
 CASE = CaseKey("ringbufs", "rb-custom")
 
 
@@ -38,7 +38,8 @@ def boot(
     instructions: dict[Function, float], calls: dict[Function, float] | None = None, *, whole: bool = False
 ) -> OperationCounts:
     filled = {**instructions, REST: 1000.0 - sum(instructions.values())}
-    return OperationCounts(filled, dict.fromkeys(filled, 1.0) if calls is None else calls, whole=whole)
+    made = dict.fromkeys(filled, 1.0) if calls is None else calls
+    return OperationCounts(filled, made, whole=whole, operations=1.0 if whole else math.inf)
 
 
 def differ(*functions: Function) -> dict[Function, CodeDifference]:
@@ -117,54 +118,58 @@ def test_a_case_that_differs_between_equal_kernels_hides_nothing_smaller() -> No
 def test_of_a_whole_case_what_is_little_of_it_is_no_cause() -> None:
     calls = {RESERVE: 10_000.0}
     base, head = (
-        OperationCounts({RESERVE: each, REST: 100_000_000.0}, calls, whole=True)
+        OperationCounts({RESERVE: each, REST: 100_000_000.0}, calls, whole=True, operations=1.0)
         for each in (1_120_000.0, 1_140_000.0)
     )
     assert row_functions(Unchanged(), [base], [head], differing=differ(RESERVE)) is None
 
 
-def loading(*, verifier: float, faults: float = 40_000.0, loads: int = 20) -> OperationCounts:
-    """A case that loads an object's programs; most of its instructions start processes."""
-    counts = {CHECK: verifier, UNMAP: faults, LOADS: 10_000.0, REST: 50_000_000.0}
-    calls = {CHECK: 1.0 * loads, UNMAP: loads / 2, LOADS: 1.0 * loads}
-    return OperationCounts(counts, calls, whole=True)
+def loading(verifier: float, *, faults: float = 2000.0) -> OperationCounts:
+    """A case with its set-up, of twenty loads: instructions of an average one."""
+    counts = {CHECK: verifier, UNMAP: faults, REST: 2_500_000.0}
+    return OperationCounts(counts, {CHECK: 1.0, UNMAP: 0.5}, whole=True, operations=20.0)
 
 
 @pytest.mark.parametrize(
     ("verdict", "begins"), [("regression", "+1000.00 measured; "), ("unchanged", "unchanged; ")]
 )
-def test_of_loads_a_part_of_the_verifier_is_named(verdict: Verdict, begins: str) -> None:
+def test_of_a_case_with_its_set_up_functions_are_compared_by_counted_operations(
+    verdict: Verdict, begins: str
+) -> None:
     row = Unchanged("insns/load", base=200_000.0, head=201_000.0, verdict=verdict)
-    found = row_functions(
-        row, [loading(verifier=400_000.0)], [loading(verifier=420_000.0)], differing=differ(CHECK)
-    )
+    found = row_functions(row, [loading(20_000.0)], [loading(21_000.0)], differing=differ(CHECK))
     assert found is not None
-    assert block_of(CASE, found).sentence == f"{begins}do_check_common slower, +1000.00 instructions per call"
+    block = block_of(CASE, found)
+    assert block.sentence == f"{begins}do_check_common slower, +1000.00 an operation on average"
+    (line,) = block.rows
+    assert (line.base, line.head, line.change) == ("20000.00", "21000.00", "+1000.00")
 
 
 @pytest.mark.parametrize(
     ("head", "differing"),
     [
-        (loading(verifier=407_000.0), CHECK),
-        (loading(verifier=400_000.0, faults=400_000.0), UNMAP),
-        (loading(verifier=420_000.0), RESERVE),
+        (loading(20_390.0), CHECK),
+        (loading(20_000.0, faults=2300.0), UNMAP),
+        (loading(21_000.0), RESERVE),
     ],
-    ids=["less than two thousandths of a load", "not called by each load", "the same code"],
+    ids=["too little of a load", "faults", "the same code"],
 )
-def test_of_loads_nothing_else_is_named(head: OperationCounts, differing: Function) -> None:
+def test_of_a_case_with_its_set_up_an_unchanged_row_names_nothing_else(
+    head: OperationCounts, differing: Function
+) -> None:
     row = Unchanged("insns/load", base=200_000.0, head=200_000.0)
-    base = loading(verifier=400_000.0)
-    assert row_functions(row, [base], [head], differing=differ(differing)) is None
+    assert row_functions(row, [loading(20_000.0)], [head], differing=differ(differing)) is None
 
 
-def test_loads_that_were_not_counted_name_nothing() -> None:
-    row = Unchanged("insns/load", base=200_000.0, head=201_000.0)
-    sides = [loading(verifier=each) for each in (400_000.0, 420_000.0)]
-    base, head = (
-        side._replace(calls={each: calls for each, calls in side.calls.items() if each != LOADS})
-        for side in sides
-    )
-    assert row_functions(row, [base], [head], differing=differ(CHECK)) is None
+@pytest.mark.parametrize(
+    ("base", "named"), [(0.0, True), (18_000.0, False)], ids=["executed in head alone", "executed in both"]
+)
+def test_of_a_changed_row_a_function_that_one_side_executes_is_named_whatever_its_code(
+    base: float, named: bool
+) -> None:
+    row = Unchanged("insns/load", base=200_000.0, head=204_000.0, verdict="regression")
+    found = row_functions(row, [loading(base)], [loading(22_000.0)], differing={})
+    assert (found is not None) == named
 
 
 def test_cost_that_only_moved_is_said() -> None:

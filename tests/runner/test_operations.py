@@ -10,7 +10,11 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.formats.code.function_counts import CaseCounts, CodeObject
 from cliffwatch.samples import Sample
-from cliffwatch_runner.results.operations import instruction_samples, operations_in_window
+from cliffwatch_runner.results.operations import (
+    instruction_samples,
+    operations_in_window,
+    operations_of_whole,
+)
 
 
 def planned(benchmark: str) -> PlannedCase:
@@ -141,6 +145,14 @@ def test_where_bench_times_a_part_and_nothing_counts_its_value_stands() -> None:
     assert operations_in_window(case, RATE, {("bpf", "bench_ringbuf"): 12454}, 1_000_000_000) is None
     (value, _) = instruction_samples(case, RATE, counted(case, None, None))
     assert value.value == pytest.approx(1000 / 6.227)
+
+
+def test_of_a_program_the_calls_that_its_suite_names_are_the_operations() -> None:
+    case = planned("verify")
+    calls: dict[tuple[CodeObject, str], int] = {("kernel", "bpf_check"): 88, ("kernel", "do_check"): 90}
+    assert operations_of_whole(case, calls) == (88.0, "bpf_check")
+    assert operations_of_whole(case, {}) is None
+    assert operations_of_whole(replace(case, operation=""), calls) is None
 
 
 def test_a_suites_own_program_has_its_times_in_instructions() -> None:

@@ -87,6 +87,8 @@ class CaseFunctions:
     moves: tuple[Move, ...]
     hidden_in: Verdict | None = None
     """Verdict of a row that reports no change although `changes` exist; None for a row that changed."""
+    averaged: bool = False
+    """True if `changes` are averages over all rows of a case, such as programs of an object."""
     by_call: bool = False
     """True if `changes` are in instructions per call, because the case's operations are unknown."""
 
@@ -165,12 +167,16 @@ def case_functions(
     )
 
 
-def functions_by_call(
-    changes: tuple[FunctionChange, ...], *, measured: tuple[float, float], hidden_in: Verdict | None
+def functions_of_whole(
+    changes: tuple[FunctionChange, ...],
+    *,
+    measured: tuple[float, float],
+    hidden_in: Verdict | None,
+    averaged: bool,
 ) -> CaseFunctions:
-    """The functions of a case whose operations are unknown, in instructions per call.
+    """The functions of a case that was counted with its set-up: averages of an operation, or of a call.
 
-    These do not add up to the measured change.
+    Neither adds up to the measured change.
     """
     base, head = measured
     return CaseFunctions(
@@ -181,5 +187,6 @@ def functions_by_call(
         changes=changes,
         moves=(),
         hidden_in=hidden_in,
-        by_call=True,
+        averaged=averaged,
+        by_call=not averaged,
     )

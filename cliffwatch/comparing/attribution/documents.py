@@ -46,5 +46,6 @@ def _functions(record: CaseFunctionsRecord) -> CaseFunctions:
             if named.keys() >= {*each.sources, *each.targets}
         ),
         hidden_in=record.hidden_in,
+        averaged=record.averaged,
         by_call=record.by_call,
     )

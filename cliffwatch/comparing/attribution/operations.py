@@ -41,9 +41,9 @@ class OperationCounts(NamedTuple):
     calls: Mapping[Function, float]
     """Calls of the functions whose calls are known."""
     whole: bool = False
-    """True if the counts are of the whole case with its set-up, because its operations are unknown."""
+    """True if the counts are of the whole case with its set-up."""
     operations: float = math.inf
-    """Operations that were counted; 1 for a whole case."""
+    """Operations that were counted; 1 if they are unknown, and the counts of a whole case are for all."""
 
 
 def operation_counts(
@@ -55,16 +55,19 @@ def operation_counts(
     share = _operations_share(case, value, unit)
     of_all = 1.0 if share is None else share
     return OperationCounts(
-        _totals(counts, case.counts, of_all), _totals(counts, case.calls, of_all), share is None, 1 / of_all
+        _totals(counts, case.counts, of_all),
+        _totals(counts, case.calls, of_all),
+        whole=case.seconds is None,
+        operations=1 / of_all,
     )
 
 
 def _operations_share(case: CaseCounts, value: float, unit: str) -> float | None:
     """One over the number of operations in the window; None if unknown."""
     each = nanoseconds(value, unit)
-    if each is None or case.seconds is None:
-        return None
-    return 1 / case.operations if case.operations else each / (case.seconds * 1e9)
+    if case.operations:
+        return 1 / case.operations
+    return None if each is None or case.seconds is None else each / (case.seconds * 1e9)
 
 
 def _totals(

@@ -6,9 +6,8 @@ from dataclasses import replace
 from cliffwatch.comparing.attribution.changes import (
     SHARE_OF_CASE,
     CaseFunctions,
-    FunctionChange,
     case_functions,
-    functions_by_call,
+    functions_of_whole,
 )
 from cliffwatch.comparing.attribution.moved_code import Differing
 from cliffwatch.comparing.attribution.moves import find_moves, order_by_net
@@ -18,10 +17,11 @@ from cliffwatch.comparing.attribution.operations import (
     mean_of,
     user_space_as_one,
 )
-from cliffwatch.comparing.attribution.per_call import changed_calls, changed_in_loads, hidden_changes
+from cliffwatch.comparing.attribution.per_call import changed_calls, changed_in_operations, hidden_changes
 from cliffwatch.comparing.comparison import CHANGES
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.parsers.per_operation import LOAD_UNIT, nanoseconds
+from cliffwatch.formats.verdicts import Verdict
+from cliffwatch.parsers.per_operation import nanoseconds
 
 Boots = Sequence[OperationCounts]
 """Boot by boot."""
@@ -33,8 +33,8 @@ def row_functions(
     """Compares the functions of a row. None if a side was not counted, or if the unit has no operations.
 
     `differing` are the functions whose code differs; None if unknown. If the row reports no change but such
-    functions changed, only those are returned. If the operations of a case are unknown, only their
-    instructions per call can be compared.
+    functions changed, only those are returned. Of a case that was counted with its set-up, functions are
+    compared by the operations that its suite names, else by their calls.
     """
     if row.base is None or row.head is None or not base or not head:
         return None
@@ -45,9 +45,7 @@ def row_functions(
     low, high = row.ci_low or 0.0, row.ci_high or 0.0
     band = max(SHARE_OF_CASE, (high - low) / 2) * measured[0]
     if any(boot.whole for boot in (*base, *head)):
-        calls = _by_call(row, base, head, differing or {})
-        both = measured[0], measured[1]
-        return functions_by_call(calls, measured=both, hidden_in=hidden_in) if calls else None
+        return _of_whole_case((measured[0], measured[1]), base, head, differing or {}, hidden_in)
     base, head = with_same_objects(base, head, least=SHARE_OF_CASE * measured[0])
     found = case_functions(mean_of(base), mean_of(head), measured=(measured[0], measured[1]), band=band)
     if hidden_in is not None:
@@ -58,12 +56,22 @@ def row_functions(
     return replace(found, moves=moves, changes=order_by_net(found.changes, moves))
 
 
-def _by_call(
-    row: ComparisonRow, base: Boots, head: Boots, differing: Differing
-) -> tuple[FunctionChange, ...]:
-    if row.unit == LOAD_UNIT and row.base and row.head:
-        return changed_in_loads(base, head, differing, load=max(row.base, row.head))
-    return changed_calls(base, head, differing)
+def _of_whole_case(
+    measured: tuple[float, float],
+    base: Boots,
+    head: Boots,
+    differing: Differing,
+    hidden_in: Verdict | None,
+) -> CaseFunctions | None:
+    """Functions of a case with its set-up: of an average operation if these were counted, else of a call."""
+    averaged = all(boot.operations > 1 for boot in (*base, *head))
+    if averaged:
+        changes = changed_in_operations(base, head, differing, measured=measured, changed=hidden_in is None)
+    else:
+        changes = changed_calls(base, head, differing)
+    if not changes:
+        return None
+    return functions_of_whole(changes, measured=measured, hidden_in=hidden_in, averaged=averaged)
 
 
 def with_same_objects(base: Boots, head: Boots, *, least: float) -> tuple[Boots, Boots]:

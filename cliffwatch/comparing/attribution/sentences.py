@@ -21,7 +21,7 @@ def summarise_functions(found: "CaseFunctions") -> str:
     `unchanged; __bpf_ringbuf_reserve slower, +2.00 instructions per call; moved from a to b, net 0`
     """
     measured = f"{found.measured:+.2f} measured"
-    if found.hidden_in or found.by_call:
+    if found.hidden_in or found.by_call or found.averaged:
         return "; ".join((found.hidden_in or measured, *_own(found), *map(describe_move, found.moves)))
     if not found.changes:
         return f"{measured}, in no function by more than {found.band:.2f}"
@@ -57,16 +57,23 @@ def _own(found: "CaseFunctions") -> Iterator[str]:
         return
     first, *others = changes
     more = f", and {count_noun(len(others), 'function')} more" if others else ""
-    did = _absent(first) if found.by_call and (first.new or first.gone) else found.verdict_of(first)
-    yield f"{first.function.name} {did}, {_size(first, by_call=found.by_call)}{more}"
+    did = (
+        _absent(first)
+        if (found.by_call or found.averaged) and (first.new or first.gone)
+        else found.verdict_of(first)
+    )
+    yield f"{first.function.name} {did}, {_size(first, found)}{more}"
 
 
 def _absent(change: "FunctionChange") -> str:
     return f"not executed in {'base' if change.new else 'head'}"
 
 
-def _size(change: "FunctionChange", *, by_call: bool) -> str:
+def _size(change: "FunctionChange", found: "CaseFunctions") -> str:
+    by_call = found.by_call
     per_call = (change.base, change.head) if by_call else change.per_call
+    if found.averaged:
+        return f"{change.change:+.2f} an operation on average"
     if per_call is None:
         return f"{change.change:+.2f} per operation"
     if abs(per_call[1] - per_call[0]) <= LEAST_OF_A_CALL and not by_call:
@@ -112,6 +119,9 @@ def _per_call(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]
     """Instructions per call, unless an operation makes exactly one call."""
     if found.by_call:
         yield "of a call"
+    if found.averaged:
+        yield "average"
+        return
     per_call = change.per_call
     if per_call is None or change.base_calls is None or change.head_calls is None:
         return

@@ -55,7 +55,7 @@ class CaseCounts(OfCase, frozen=True, kw_only=True):
     calls: Annotated[tuple[tuple[Place, Instructions], ...], Meta(max_length=MOST_FUNCTIONS)] = ()
     """Calls in the window, of kernel functions and BPF programs."""
     operations: Annotated[Number, Meta(gt=0)] | None = None
-    """Operations in the window; null if unknown."""
+    """Operations in the counts; null if unknown."""
     operation: CaseName | None = None
     """Function or program whose calls count as operations; null if bench's own values do."""
 

@@ -49,8 +49,9 @@ class CaseFunctionsRecord(OfCase, frozen=True, kw_only=True):
     functions that changed by more than `band`, the costliest first: a move counts with its net.
     `hidden_in` is the verdict of a row that reports no change; null if the row changed. For a row that
     reports no change, `functions` are those whose code differs and whose instructions per call differ.
-    `by_call` is true if the `base` and `head` of functions are instructions per call, because the case's
-    operations are unknown.
+    The other two are of cases that were counted with their set-up, whose functions do not add up. `averaged`
+    is true if the `base` and `head` of functions are per operation, averaged over all rows of the case.
+    `by_call` is true if they are per call, because its operations are unknown.
     """
 
     metric: Name
@@ -63,4 +64,5 @@ class CaseFunctionsRecord(OfCase, frozen=True, kw_only=True):
     functions: Annotated[tuple[FunctionRecord, ...], Meta(max_length=MOST_FUNCTIONS)]
     moves: Annotated[tuple[MoveRecord, ...], Meta(max_length=MOST_FUNCTIONS)] = ()
     hidden_in: Verdict | None = None
+    averaged: bool = False
     by_call: bool = False

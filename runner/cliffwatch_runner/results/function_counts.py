@@ -41,7 +41,7 @@ from cliffwatch_runner.guest.counting.records import (
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.results.bpf_code import BPF_PROGRAMS, BpfCodes, case_programs
 from cliffwatch_runner.results.files import write_document
-from cliffwatch_runner.results.operations import operations_in_window
+from cliffwatch_runner.results.operations import operations_in_window, operations_of_whole
 from cliffwatch_runner.results.outcomes import PartEnd, case_name
 from cliffwatch_runner.results.user_names import NO_NAMES, CaseNames, OtherProcesses, instructions_of_objects
 
@@ -204,7 +204,11 @@ class _CountsBuilder:
             if not windowed or part == WITHIN:
                 total.update(functions)
                 calls.update(self._calls(stretch, names))
-        made = operations_in_window(case, samples, calls, total.total()) if windowed else None
+        made = (
+            operations_in_window(case, samples, calls, total.total())
+            if windowed
+            else operations_of_whole(case, calls)
+        )
         unknown = case.timed_in_part and made is None
         return CaseCounts(
             suite=case.key.suite,

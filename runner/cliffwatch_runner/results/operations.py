@@ -62,13 +62,7 @@ def operations_in_window(
     rate = _rate(case, samples)
     if rate is None:
         return None
-    name = case.operation.removeprefix("bpf:")
-    kind_of_code: CodeObject = "bpf" if name != case.operation else "kernel"
-    called = sum(
-        times
-        for (code, function), times in calls.items()
-        if code == kind_of_code and plain_name(function) == name
-    )
+    called = _count_calls(case, calls)
     if case.timed_in_part or is_rate_of_bytes(rate.unit):
         return Operations(float(called), case.operation) if called else None
     each = nanoseconds(rate.value, rate.unit)
@@ -82,6 +76,23 @@ def operations_in_window(
         return None
     kind = KINDS.get(case.kind or "")
     return Operations(printed, None) if kind is not None and kind.rate is not None else None
+
+
+def operations_of_whole(case: PlannedCase, calls: Mapping[tuple[CodeObject, str], int]) -> Operations | None:
+    """Returns the operations of a case that was counted with its set-up; None if its suite names none."""
+    called = _count_calls(case, calls)
+    return Operations(float(called), case.operation) if called else None
+
+
+def _count_calls(case: PlannedCase, calls: Mapping[tuple[CodeObject, str], int]) -> int:
+    """Counts the calls of what the suite names as its operation."""
+    name = case.operation.removeprefix("bpf:")
+    kind_of_code: CodeObject = "bpf" if name != case.operation else "kernel"
+    return sum(
+        times
+        for (code, function), times in calls.items()
+        if code == kind_of_code and plain_name(function) == name
+    )
 
 
 def _whole(ratio: float, near: float) -> float | None:

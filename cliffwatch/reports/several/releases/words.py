@@ -110,19 +110,21 @@ FUNCTIONS = "functions, instructions per operation"
 def cause(step: Step) -> str:
     """The functions behind a change; empty if they are unknown.
 
-    Instructions of a call do not add up to the change: then only functions that changed its way are named.
+    Instructions of a call, or averages, do not add up to the change: then only functions that changed its way
+    are named.
     """
     found = step.functions
     if found is None or not found.changes:
         return ""
     upward = (step.row.change or 0.0) > 0
-    behind = [each for each in found.changes if not found.by_call or (each.change > 0) == upward]
+    apart = found.by_call or found.averaged
+    behind = [each for each in found.changes if not apart or (each.change > 0) == upward]
     if not behind:
         return "no function changed in this direction"
     named = ", ".join(map(_function, behind[:_MOST_FUNCTIONS]))
     more = len(behind) - _MOST_FUNCTIONS
     words = f"{named}, and {count_noun(more, 'more function')}" if more > 0 else named
-    return f"{words} (a call)" if found.by_call else words
+    return f"{words} ({'a call' if found.by_call else 'average'})" if apart else words
 
 
 def configurations(audit: Audit) -> str:
