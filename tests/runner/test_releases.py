@@ -5,15 +5,19 @@ that the bench did.
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from isolation_here import ISOLATION, leave_out_root
 from toy import change, git, play_guests, toy_repository
 
-from cliffwatch.failure import Exit
+from cliffwatch.failure import Exit, wrong_usage
 from cliffwatch.parsers.table.parquet import has_parquet
+from cliffwatch_runner.command.releases import measure
 from cliffwatch_runner.command.releases.releases import releases
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.run.run import run
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -98,6 +102,43 @@ def test_a_case_that_fails_with_the_shared_bench_is_measured_with_the_releases_o
     own = json.loads((tmp_path / "out" / "runs" / "local-storage.6.14" / "run.json").read_text())
     assert [arm["name"] for arm in own["arms"]] == ["6.14"]
     assert own["guest"]["cpus"] == 2
+
+
+def test_a_suite_that_the_newest_bench_has_no_case_of_takes_the_next_older_one(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_newest(request: RunRequest, *others: Any) -> Any:
+        gone = wrong_usage("no case of the chosen suites can run on this tree", "choose other suites")
+        return (gone,) if request.bench_from == "6.14" else run(request, *others)
+
+    monkeypatch.setattr(measure, "run", without_newest)
+    done = audit(history, tmp_path)
+
+    assert done.exit_code == Exit.DONE, done.output
+    record = json.loads((tmp_path / "out" / "releases.json").read_text())
+    assert [(each["folder"], each["bench"]) for each in record["runs"] if not each["own"]] == [
+        ("runs/local-storage", "6.13")
+    ]
+    assert "Not measured" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("suite", "words", "cpus"),
+    [("sockmap", (), 3), ("sockmap", ("--cpus", "4"), 4), ("htab-mem", (), None)],
+)
+def test_guests_have_the_cpus_that_all_cases_of_a_suite_need(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suite: str, words: Any, cpus: int | None
+) -> None:
+    asked: list[int | None] = []
+
+    def note(request: RunRequest, *_: Any) -> Any:
+        asked.append(request.cpus)
+        return (wrong_usage("not measured here", "do"),)
+
+    monkeypatch.setattr(measure, "run", note)
+    audit(history, tmp_path, "--suite", suite, *words)
+    assert set(asked) == {cpus}
+    assert len(asked) == 3, "the newest bench, then each older one"
 
 
 def test_an_audit_is_resumed_without_naming_its_trees(history: Path, tmp_path: Path) -> None:

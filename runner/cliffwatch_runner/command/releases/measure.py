@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
 from cliffwatch.formats.releases_record import ReleasesRecord, SuiteFailureRecord, SuiteRunRecord
 from cliffwatch.formats.result_directory import Run, read_run
@@ -47,7 +48,7 @@ class ReleasesRun:
 
     def _measure_suite(self, suite: str) -> None:
         names = [release.name for release in self.record.releases]
-        shared = self._run(suite, names, self.request.bench_from, own=False, cases=self.request.cases)
+        shared = self._run_shared(suite, names)
         if shared is None or shared.record.bench is None:
             return  # nothing of the tree's is measured with: an own bench would change nothing
         bench = shared.record.bench.from_
@@ -55,6 +56,19 @@ class ReleasesRun:
             missing = () if name == bench else _unmeasured(shared.arms.get(name))
             if missing and not self.stop.is_set():
                 self._run(suite, [name], name, own=True, cases=tuple(map(str, missing)))
+
+    def _run_shared(self, suite: str, names: Sequence[str]) -> Run | None:
+        """Runs a suite on all releases with one bench: the asked one, or the next older one that has it."""
+        first = self.request.bench_from
+        older = names[: names.index(first)] if first in names and self._is_of_bench(suite) else ()
+        for bench in (first, *reversed(older)):
+            shared = self._run(suite, names, bench, own=False, cases=self.request.cases)
+            if shared is not None or self.stop.is_set():
+                return shared
+        return None
+
+    def _is_of_bench(self, suite: str) -> bool:
+        return all(each.program is None for each in load_catalogue().suites if each.name == suite)
 
     def _run(
         self, suite: str, arms: Sequence[str], bench: str, *, own: bool, cases: tuple[str, ...]
@@ -88,7 +102,19 @@ class ReleasesRun:
             bench_from=bench,
             cases=cases,
             out=folder,
+            cpus=self._choose_cpus(suite),
         )
+
+    def _choose_cpus(self, suite: str) -> int | None:
+        """The CPUs of the guests: the asked ones, or more where every case of a suite needs them."""
+        cases = [
+            case
+            for each in load_catalogue().suites
+            if each.name == suite
+            for case in each.cases(self.request.profile)
+        ]
+        needed = min((case.guest.cpus or case.min_cpus for case in cases), default=1)
+        return needed if needed > (self.request.cpus or 1) else self.request.cpus
 
     def _note_run(self, ended: FinishedRun, suite: str, bench: str, *, own: bool, seconds: float) -> None:
         read = read_run(ended.folder)
@@ -100,7 +126,12 @@ class ReleasesRun:
             own=own,
             seconds=round(seconds, 1),
         )
-        failures = tuple(each for each in self.record.failures if (each.suite, each.bench) != (suite, bench))
+        failures = tuple(
+            each
+            for each in self.record.failures
+            if each.suite != suite
+            or (own and each.bench != bench)  # a shared run ends all that failed before
+        )
         self._write(msgspec.structs.replace(self.record, runs=(*self.record.runs, about), failures=failures))
 
     def _note_failures(self, suite: str, bench: str, failures: Sequence[Failure]) -> None:
