@@ -172,6 +172,16 @@ def test_of_a_changed_row_a_function_that_one_side_executes_is_named_whatever_it
     assert (found is not None) == named
 
 
+def test_of_a_case_with_its_set_up_user_space_is_no_cause() -> None:
+    row = Unchanged("insns/load", base=200_000.0, head=204_000.0, verdict="regression")
+    tool = Function("user", "veristat")
+    base, head = loading(20_000.0), loading(22_000.0)
+    head = head._replace(instructions={**head.instructions, tool: 90_000.0})
+    found = row_functions(row, [base], [head], differing=differ(CHECK))
+    assert found is not None
+    assert [each.function for each in found.changes] == [CHECK]
+
+
 def test_cost_that_only_moved_is_said() -> None:
     said = sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 100.0, SUBMIT: 12.0})], RESERVE, SUBMIT)
     assert said == "unchanged; moved from __bpf_ringbuf_reserve to bpf_ringbuf_submit, net 0"
