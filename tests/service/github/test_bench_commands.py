@@ -131,6 +131,7 @@ def test_a_command_says_what_is_measured(world: World, pull: Any) -> None:
     [
         ("/bench", "careful", {"layouts": 9}),
         ("/bench mode=walltime", "careful", {"layouts": 9}),
+        ("/bench mode=icount", "careful", None),
         ("/bench boots=3", "3", None),
         ("/bench layouts=4", "careful", {"layouts": 4}),
         ("/bench boots=6 layouts=2", "6", {"layouts": 2}),

@@ -81,8 +81,13 @@ def select_measurement(
             return wrong_usage("No suite has such a case", "`cliffwatch suites` lists them")
         suites = command.suites or found
     selection = _with_boots(selection, command)
-    conflict = find_conflict(selection.setup, selection.boots, {mode for _, mode in targets})
-    if conflict is not None and _says_boots(command):
+    modes = {mode for _, mode in targets}
+    if modes == {"icount"} and not _says_boots(command):
+        selection = replace(
+            selection, setup=NO_SETUP
+        )  # the policy's layouts and time are for its other targets
+    conflict = find_conflict(selection.setup, selection.boots, modes)
+    if conflict is not None:
         return wrong_usage("That does not go together", conflict.reason)
     return replace(selection, suites=tuple(suites), targets=targets, again=f"comment {comment}")
 
