@@ -129,8 +129,7 @@ class ReleasesRun:
         failures = tuple(
             each
             for each in self.record.failures
-            if each.suite != suite
-            or (own and each.bench != bench)  # a shared run ends all that failed before
+            if each.suite != suite or (own and each.bench != bench)  # a shared run supersedes all
         )
         self._write(msgspec.structs.replace(self.record, runs=(*self.record.runs, about), failures=failures))
 
