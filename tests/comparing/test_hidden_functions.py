@@ -66,6 +66,12 @@ def test_a_row_that_is_not_decided_is_not_told_as_unchanged() -> None:
     )
 
 
+@pytest.mark.parametrize("verdict", ["invalid", "failed", "missing"])
+def test_a_row_that_was_not_judged_names_no_function(verdict: Verdict) -> None:
+    row = Unchanged(verdict=verdict, head=1100.0)
+    assert row_functions(row, [boot({RESERVE: 112.0})], [boot({RESERVE: 212.0})], differing={}) is None
+
+
 def test_without_a_difference_in_code_nothing_is_hidden() -> None:
     assert sentence([boot({RESERVE: 112.0})], [boot({RESERVE: 114.0})]) is None
 

@@ -18,7 +18,7 @@ from cliffwatch.comparing.attribution.operations import (
     user_space_as_one,
 )
 from cliffwatch.comparing.attribution.per_call import changed_calls, changed_in_operations, hidden_changes
-from cliffwatch.comparing.comparison import CHANGES
+from cliffwatch.comparing.comparison import CHANGES, TROUBLED
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.verdicts import Verdict
 from cliffwatch.parsers.per_operation import nanoseconds
@@ -30,13 +30,13 @@ Boots = Sequence[OperationCounts]
 def row_functions(
     row: ComparisonRow, base: Boots, head: Boots, *, differing: Differing | None = None
 ) -> CaseFunctions | None:
-    """Compares the functions of a row. None if a side was not counted, or if the unit has no operations.
+    """Compares the functions of a row. None if it was not judged or counted, or its unit has no operations.
 
     `differing` are the functions whose code differs; None if unknown. If the row reports no change but such
     functions changed, only those are returned. Of a case that was counted with its set-up, functions are
     compared by the operations that its suite names, else by their calls.
     """
-    if row.base is None or row.head is None or not base or not head:
+    if row.verdict in TROUBLED or row.base is None or row.head is None or not base or not head:
         return None
     measured = nanoseconds(row.base, row.unit), nanoseconds(row.head, row.unit)
     if measured[0] is None or measured[1] is None:
