@@ -12,7 +12,7 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,8 @@ def main() -> int:
     wrong = measured = 0
     for number in range(options.first, options.runs + 1):
         draw = random.Random(f"{options.seed}/{number}")
-        drawn = [(name, draw.choice(suites[name])) for name in draw.sample(sorted(suites), options.cases)]
-        rows = _measure(options.out / f"seed-{options.seed}" / f"r{number:02}", drawn, options)
+        drawn = [draw.choice(suites[name]) for name in draw.sample(sorted(suites), options.cases)]
+        rows = _measure(options.out / f"seed-{options.seed}" / f"r{number:02}", suites, drawn, options)
         if rows is None:
             print(f"run {number:2}: not measured", flush=True)
             wrong += 1
@@ -79,12 +79,12 @@ def _options() -> argparse.Namespace:
 
 
 def _measure(
-    folder: Path, drawn: list[tuple[str, str]], options: argparse.Namespace
+    folder: Path, suites: Iterable[str], drawn: Iterable[str], options: argparse.Namespace
 ) -> "list[dict[str, Any]] | None":
     words = ["run", "--tree", options.tree, "--base", "HEAD", "--head", "HEAD", "--profile", "standard"]
     words += ["--mode", "walltime", "--accel", "tcg", "--boots", options.boots, "--out", folder]
-    words += ["--suite", ",".join(sorted({suite for suite, _ in drawn}))]
-    words += [word for _, case in drawn for word in ("--case", case)]
+    # All of them, so that every run has one configuration and one kernel.
+    words += ["--suite", ",".join(suites), *(word for case in drawn for word in ("--case", case))]
     words += ["--pin", options.pin] if options.pin else []
     words += ["--cache", options.cache] if options.cache else []
     if run_cliffwatch(*words) is None:
