@@ -18,6 +18,8 @@ SUBMIT = Function("kernel", "bpf_ringbuf_submit")
 TRACK = Function("kernel", "arg_track")
 REST = Function("kernel", "rest")
 CHECK = Function("kernel", "do_check_common")
+CLEAR = Function("kernel", "clear_page_erms")
+CLEAR_MANY = Function("kernel", "clear_highpages")
 UNMAP = Function("kernel", "unmap_page_range")
 CASE = CaseKey("ringbufs", "rb-custom")
 
@@ -214,7 +216,7 @@ def test_calls_of_an_operation_stand_beside_the_function() -> None:
 
 def test_of_a_case_that_was_counted_as_a_whole_calls_are_known() -> None:
     calls = {RESERVE: 10_000.0}
-    base, head = (boot({RESERVE: each}, calls, whole=True) for each in (1_120_000.0, 1_140_000.0))
+    base, head = (whole({RESERVE: each}, calls) for each in (1_120_000.0, 1_140_000.0))
     found = row_functions(
         Unchanged(head=1010.0, verdict="regression"), [base], [head], differing=differ(RESERVE)
     )
@@ -223,14 +225,18 @@ def test_of_a_case_that_was_counted_as_a_whole_calls_are_known() -> None:
     block = block_of(CASE, found)
     assert block.sentence == "+10.00 measured; __bpf_ringbuf_reserve slower, +2.00 instructions per call"
     (row,) = block.rows
-    assert (row.base, row.head, row.about) == ("112.00", "114.00", "of a call")
+    assert (row.base, row.head, row.about) == (
+        "112.00",
+        "114.00",
+        "of a call, +0.2 % of the case",
+    )
     assert row_functions(Unchanged(verdict="regression"), [base], [head]) is None
 
 
 def test_of_a_case_that_was_counted_as_a_whole_a_new_function_is_named_by_its_share() -> None:
     calls = {RESERVE: 10_000.0, TRACK: 20_000.0}
-    base = boot({RESERVE: 1_120_000.0}, calls, whole=True)
-    head = boot({RESERVE: 1_140_000.0, TRACK: 870_000.0}, calls, whole=True)
+    base = whole({RESERVE: 1_120_000.0}, calls)
+    head = whole({RESERVE: 1_140_000.0, TRACK: 870_000.0}, calls)
     found = row_functions(
         Unchanged(head=1010.0, verdict="regression"), [base], [head], differing=differ(RESERVE, TRACK)
     )
@@ -238,9 +244,37 @@ def test_of_a_case_that_was_counted_as_a_whole_a_new_function_is_named_by_its_sh
     assert found is not None
     block = block_of(CASE, found)
     assert block.sentence == (
-        "+10.00 measured; arg_track not executed in base, +43.50 instructions per call, and 1 function more"
+        "+10.00 measured; arg_track not executed in base, +8.7 % of the case's instructions, and 1 function more"
     )
-    assert [row.about for row in block.rows] == ["not executed in base, of a call", "of a call"]
+    assert [row.about for row in block.rows] == [
+        "not executed in base, of a call, +8.7 % of the case",
+        "of a call, +0.2 % of the case",
+    ]
+
+
+def test_of_a_case_that_was_counted_as_a_whole_the_functions_that_made_it_dearer_stand_first() -> None:
+    cleared = {CLEAR: 1_900_000.0}
+    base = whole({RESERVE: 1_000_000.0, **cleared}, {RESERVE: 100.0, CLEAR: 460.0})
+    head = whole(
+        {RESERVE: 400_000.0, CLEAR_MANY: 1_980_000.0, TRACK: 1_400_000.0, CHECK: 900_000.0},
+        {RESERVE: 100.0, CLEAR_MANY: 370.0, TRACK: 9_000.0, CHECK: 200.0},
+    )
+    found = row_functions(
+        Unchanged(head=1400.0, verdict="regression"),
+        [base],
+        [head],
+        differing=differ(RESERVE, CLEAR, CLEAR_MANY, TRACK, CHECK),
+    )
+
+    assert found is not None
+    assert [each.function for each in found.in_direction] == [TRACK, CHECK, CLEAR_MANY]
+    assert block_of(CASE, found).sentence.startswith("+400.00 measured; arg_track not executed in base")
+
+
+def whole(instructions: dict[Function, float], calls: dict[Function, float]) -> OperationCounts:
+    """A case of ten million instructions with its set-up, whose operations are unknown."""
+    left = 10_000_000.0 - sum(instructions.values())
+    return OperationCounts({**instructions, REST: left}, calls, whole=True, operations=1.0)
 
 
 def image(*functions: CodeDifference) -> ArmCode:

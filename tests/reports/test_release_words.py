@@ -11,8 +11,16 @@ from cliffwatch.reports.several.releases.words import cause
 
 
 def step(change: float, *, averaged: bool = False, **counts: tuple[float, float]) -> Any:
-    """A step of a case that was counted as a whole: instructions of a call in both releases, by function."""
-    changes = tuple(FunctionChange(Function("kernel", name), *sides) for name, sides in counts.items())
+    """A step of a case that was counted as a whole, in which each function is called as often.
+
+    `counts` are instructions of a call in both releases, by function, and in a whole case of 10,000.
+    """
+    changes = tuple(
+        FunctionChange(
+            Function("kernel", name), *sides, of_case=None if averaged else (sides[1] - sides[0]) / 10_000
+        )
+        for name, sides in counts.items()
+    )
     functions = functions_of_whole(
         changes, measured=(64.0, 64.0 * (1 + change)), hidden_in=None, averaged=averaged
     )
@@ -22,13 +30,14 @@ def step(change: float, *, averaged: bool = False, **counts: tuple[float, float]
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (0.33, "arg_track (new) +43.50, do_jit +1000.00 (a call)"),
-        (-0.33, "clear_page (gone) -4100.00 (a call)"),
+        (0.33, "of the case's instructions: arg_track (new) +4.3 %, do_jit +10.0 %"),
+        (-0.33, "of the case's instructions: clear_page (gone) -41.0 %"),
     ],
 )
 def test_of_calls_those_that_changed_the_way_of_the_case_are_named(change: float, said: str) -> None:
     assert (
-        cause(step(change, clear_page=(4100.0, 0.0), arg_track=(0.0, 43.5), do_jit=(9000.0, 10000.0))) == said
+        cause(step(change, clear_page=(4100.0, 0.0), arg_track=(0.0, 430.0), do_jit=(9000.0, 10000.0)))
+        == said
     )
 
 

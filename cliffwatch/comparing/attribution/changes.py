@@ -29,6 +29,8 @@ class FunctionChange:
     """Calls per operation in base; None if unknown."""
     head_calls: float | None = None
     """Calls per operation in head; None if unknown."""
+    of_case: float | None = None
+    """Change of all its calls, a fraction of base's whole case; None where operations are known."""
 
     @property
     def change(self) -> float:
@@ -48,6 +50,10 @@ class FunctionChange:
     @property
     def gone(self) -> bool:
         return self.head == 0
+
+
+def _is_more(change: FunctionChange) -> bool:
+    return (change.change if change.of_case is None else change.of_case) > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,14 @@ class CaseFunctions:
         """The changes that no move explains."""
         moved = {function for move in self.moves for function in move.functions}
         return tuple(each for each in self.changes if each.function not in moved)
+
+    @property
+    def in_direction(self) -> tuple[FunctionChange, ...]:
+        """Those that changed as the row did, if they do not add up to it; else all."""
+        if self.hidden_in is not None or not (self.by_call or self.averaged):
+            return self.own_changes
+        upward = self.measured > 0
+        return tuple(each for each in self.own_changes if _is_more(each) == upward)
 
     @property
     def measured(self) -> float:

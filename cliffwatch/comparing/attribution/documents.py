@@ -24,7 +24,12 @@ def blocks_of_document(
 def _functions(record: CaseFunctionsRecord) -> CaseFunctions:
     changes = tuple(
         FunctionChange(
-            Function(each.object, each.name), each.base, each.head, each.base_calls, each.head_calls
+            Function(each.object, each.name),
+            each.base,
+            each.head,
+            each.base_calls,
+            each.head_calls,
+            each.of_case,
         )
         for each in record.functions
     )

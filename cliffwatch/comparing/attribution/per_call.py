@@ -23,6 +23,9 @@ from cliffwatch.comparing.thresholds import (
 )
 from cliffwatch.formats.code.differences import ArmCode, CodeDifference, ProgramDifference
 
+_AS_MANY, _AS_MANY_CALLS = 1.25, 1.5
+"""Factors within which a new function's instructions and calls are those of one that is gone."""
+
 
 def differing_functions(image: ArmCode | None) -> Differing | None:
     """Functions and BPF programs of an arm that execute other instructions than the first arm's.
@@ -71,18 +74,49 @@ def changed_calls(
 ) -> tuple[FunctionChange, ...]:
     """The same in instructions per call, for a case counted as a whole.
 
-    Only functions that take at least `PATH_SHARE` of its instructions, those whose share changed most first.
+    Only functions that take at least `PATH_SHARE` of its instructions. Those that changed the case most stand
+    first; a function that took another one's place counts with the net of both.
     """
     before, after = mean_of(base), mean_of(head)
     whole = [sum(side.instructions.values()) for side in (before, after)]
-    found: list[tuple[float, FunctionChange]] = []
-    for change in function_changes(before, after):
-        shares = change.base / whole[0], change.head / whole[1]
-        known = change.function in differing and _is_real(change, base, head, 0.0)
-        if max(shares) >= PATH_SHARE and known:
-            by_call = FunctionChange(change.function, *_of_a_call(change))
-            found.append((abs(shares[1] - shares[0]), by_call))
-    return tuple(each for _, each in sorted(found, key=lambda pair: (-pair[0], pair[1].function.name)))
+    found = [
+        change
+        for change in function_changes(before, after)
+        if max(change.base / whole[0], change.head / whole[1]) >= PATH_SHARE
+        and change.function in differing
+        and _is_real(change, base, head, 0.0)
+    ]
+    nets = _replaced(found)
+    found.sort(key=lambda each: (-abs(nets.get(each.function, each.change)), each.function.name))
+    return tuple(
+        FunctionChange(each.function, *_of_a_call(each), of_case=each.change / whole[0]) for each in found
+    )
+
+
+def _replaced(changes: Sequence[FunctionChange]) -> dict[Function, float]:
+    """The net of each function that one kernel executes in place of another one.
+
+    Their calls and their instructions are nearly as many: page after page is cleared by another function.
+    """
+    gone, nets = [each for each in changes if each.gone], dict[Function, float]()
+    for new in sorted((each for each in changes if each.new), key=lambda each: -each.head):
+        alike = [
+            each
+            for each in gone
+            if each.function not in nets
+            and _is_near(each.base, new.head, _AS_MANY)
+            and _is_near(each.base_calls, new.head_calls, _AS_MANY_CALLS)
+        ]
+        if alike:
+            closest = min(alike, key=lambda each: abs(each.base - new.head))
+            nets |= dict.fromkeys((closest.function, new.function), new.head - closest.base)
+    return nets
+
+
+def _is_near(value: float | None, other: float | None, factor: float) -> bool:
+    return bool(value and other) and max(value or 0.0, other or 0.0) <= factor * min(
+        value or 0.0, other or 0.0
+    )
 
 
 def changed_in_operations(

@@ -52,7 +52,7 @@ def _names(functions: "Sequence[Function]") -> str:
 
 def _own(found: "CaseFunctions") -> Iterator[str]:
     """The change of the function that changed most for itself, and how many others did."""
-    changes = found.own_changes
+    changes = found.in_direction
     if not changes:
         return
     first, *others = changes
@@ -74,6 +74,8 @@ def _size(change: "FunctionChange", found: "CaseFunctions") -> str:
     per_call = (change.base, change.head) if by_call else change.per_call
     if found.averaged:
         return f"{change.change:+.2f} an operation on average"
+    if change.of_case is not None and (change.new or change.gone):
+        return f"{change.of_case:+.1%} of the case's instructions".replace("%", " %")
     if per_call is None:
         return f"{change.change:+.2f} per operation"
     if abs(per_call[1] - per_call[0]) <= LEAST_OF_A_CALL and not by_call:
@@ -119,6 +121,8 @@ def _per_call(change: "FunctionChange", found: "CaseFunctions") -> Iterator[str]
     """Instructions per call, unless an operation makes exactly one call."""
     if found.by_call:
         yield "of a call"
+    if change.of_case is not None:
+        yield f"{change.of_case:+.1%} of the case".replace("%", " %")
     if found.averaged:
         yield "average"
         return

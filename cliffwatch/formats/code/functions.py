@@ -15,7 +15,8 @@ class FunctionRecord(Part, frozen=True, kw_only=True):
     """A function's instructions per operation; 0 on a side that does not execute it.
 
     `base_calls` and `head_calls` are calls per operation; null if unknown. `verdict` is what the
-    function did: `moved` and `renamed` if a move has it.
+    function did: `moved` and `renamed` if a move has it. `of_case` is the change of all its calls, as a
+    fraction of the instructions of base's whole case; null unless the counts are per call.
     """
 
     name: Name
@@ -24,6 +25,7 @@ class FunctionRecord(Part, frozen=True, kw_only=True):
     head: Number
     base_calls: Number | None = None
     head_calls: Number | None = None
+    of_case: Number | None = None
     verdict: FunctionVerdict
 
 

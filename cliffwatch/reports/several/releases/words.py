@@ -104,7 +104,7 @@ def decided(step: Step | None) -> bool:
 
 
 FUNCTIONS = "functions, instructions per operation"
-"""The heading over `cause`."""
+"""The heading over `cause`, where it does not say otherwise."""
 
 
 def cause(step: Step) -> str:
@@ -116,15 +116,18 @@ def cause(step: Step) -> str:
     found = step.functions
     if found is None or not found.changes:
         return ""
-    upward = (step.row.change or 0.0) > 0
     apart = found.by_call or found.averaged
-    behind = [each for each in found.changes if not apart or (each.change > 0) == upward]
+    behind = found.in_direction if apart else found.changes
     if not behind:
         return "no function changed in this direction"
     named = ", ".join(map(_function, behind[:_MOST_FUNCTIONS]))
     more = len(behind) - _MOST_FUNCTIONS
     words = f"{named}, and {count_noun(more, 'more function')}" if more > 0 else named
-    return f"{words} ({'a call' if found.by_call else 'average'})" if apart else words
+    if found.by_call:
+        return f"of the case's instructions: {words}"
+    if found.averaged:
+        return f"{words} (average)"
+    return words if found.explained else f"{words}; the rest is not attributed"
 
 
 def configurations(audit: Audit) -> str:
@@ -141,7 +144,8 @@ def configurations(audit: Audit) -> str:
 def _function(each: FunctionChange) -> str:
     """`htab_map_hash +12.00`, with whether only one release executes it."""
     only = " (new)" if each.new else " (gone)" if each.gone else ""
-    return f"{each.function.name}{only} {each.change:+.2f}"
+    size = f"{each.change:+.2f}" if each.of_case is None else f"{each.of_case:+.1%}".replace("%", " %")
+    return f"{each.function.name}{only} {size}"
 
 
 def moved(audit: Audit) -> Iterator[tuple[AuditRow, Step, str]]:
