@@ -15,6 +15,7 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.environments.differences import assumed_traits, case_traits
 from cliffwatch.comparing.environments.varying import refuse_undeclared
 from cliffwatch.comparing.loops.overhead import compare_less
+from cliffwatch.comparing.placement.layouts import count_observed
 from cliffwatch.comparing.placement.matched import with_matched
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import ALPHA, Method
@@ -174,7 +175,7 @@ def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:
     a change.
 
     Returns a Failure if the fresh boots cannot confirm these sides: they were confirmed already, or the fresh
-    boots come from another machine or build.
+    boots come from another machine or build, or lie in the same layouts.
     """
     if any(boot.stage == "confirm" for arm in (sides.base, sides.head) for boot in arm.boots):
         return wrong_usage(
@@ -188,19 +189,26 @@ def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:
                 f"the fresh boots of {fresh.label} are of another {other} than those of {old.label}",
                 "measure both sides again as they were measured before",
             )
-    boots = min(len(base.boots), len(head.boots))
-    if boots == 0:
+        if _layouts(old) & _layouts(fresh):
+            return wrong_usage(
+                f"the fresh boots of {fresh.label} have layouts of the first ones, and with them their luck",
+                "measure both sides again with another --seed",
+            )
+    if not base.boots or not head.boots:
         return wrong_usage(
             "there is no fresh boot on one of the sides", "name a file that has boots for --confirm"
         )
+    joined = _join_boots(sides.base, base), _join_boots(sides.head, head)
     stages = Stages(
-        screen=min(len(sides.base.boots), len(sides.head.boots)),
+        screen=count_observed(joined, "screen"),
         screen_alpha=ADAPTIVE.screen_alpha,
-        looks=(Look(boots=boots, alpha=ALPHA),),
+        looks=(Look(boots=count_observed(joined, "confirm"), alpha=ALPHA),),
     )
-    return replace(
-        sides, base=_join_boots(sides.base, base), head=_join_boots(sides.head, head), stages=stages
-    )
+    return replace(sides, base=joined[0], head=joined[1], stages=stages)
+
+
+def _layouts(arm: Arm) -> set[str]:
+    return {boot.layout for boot in arm.boots if boot.layout is not None}
 
 
 def _differing_property(old: Arm, fresh: Arm) -> str | None:

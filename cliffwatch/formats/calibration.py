@@ -23,11 +23,12 @@ Fraction = Annotated[float, Meta(ge=0)]
 class CalibratedRow(OfCase, frozen=True, kw_only=True):
     """A primary metric of a case, over the boots of one kernel.
 
-    `boots`: those of all arms together. `spread`: standard deviation between boots. `difference`: the largest
-    between the medians of two arms. `detectable`: the smallest change that the boots of two arms would show.
-    `suggested_boots`: boots per arm, in one stage, that show a change of 1 %; null if 999 do not.
-    `layout_floor`: the spread between layouts of the kernel's code; null if it was not measured. Fractions;
-    null with too few boots.
+    `boots`: those of all arms together. An observation is a boot, or the mean of a layout's boots. `spread`:
+    standard deviation between observations. `difference`: the largest between the medians of two arms.
+    `detectable`: the smallest change that the observations of two arms would show. `suggested_boots`: boots
+    per arm, in one stage, that show a change of 1 %, each in its own layout if `layout_floor` is known; null
+    if 999 boots, or 100 layouts, do not. `layout_floor`: the spread between layouts of the kernel's code;
+    null if it was not measured. Fractions; null with too few boots.
     """
 
     metric: Name

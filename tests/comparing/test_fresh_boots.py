@@ -66,6 +66,42 @@ def test_fresh_boots_of_another_machine_or_build_confirm_nothing(different: dict
     )
 
 
+def in_layouts(side: Arm, first: int, count: int) -> Arm:
+    """The boots take `count` layouts in turn, numbered from `first`."""
+    boots = (
+        replace(boot, layout=f"{side.name}-{first + number % count}")
+        for number, boot in enumerate(side.boots)
+    )
+    return replace(side, boots=tuple(boots))
+
+
+@pytest.mark.parametrize(("boots", "layouts"), [(10, 8), (24, 8), (24, 24)])
+def test_fresh_layouts_confirm_as_fresh_boots_do(boots: int, layouts: int) -> None:
+    slower = {SEQ_GET: 0.3}
+    base, head, *fresh = (
+        in_layouts(measured(name, seed, boots, change), first, layouts)
+        for name, seed, change, first in (
+            ("base", 1, {}, 1),
+            ("head", 2, slower, 1),
+            ("base", 3, {}, 101),
+            ("head", 4, slower, 101),
+        )
+    )
+    there = rows(with_fresh_boots(Sides(base=base, head=head, one_run=True), *fresh))
+
+    assert there[SEQ_GET].verdict == "regression"
+    assert there[CONTROL].verdict not in ("regression", "improvement")
+
+
+def test_fresh_boots_in_the_first_layouts_share_their_luck_and_confirm_nothing() -> None:
+    base, head = (in_layouts(measured(name, 1, 10, {}), 1, 8) for name in ("base", "head"))
+    refused = with_fresh_boots(Sides(base=base, head=head), base, head)
+
+    assert isinstance(refused, Failure)
+    assert "have layouts of the first ones" in refused.message
+    assert refused.next_step == "measure both sides again with another --seed"
+
+
 def test_what_its_own_plan_confirmed_is_not_confirmed_again() -> None:
     base, head = measured("base", 1, 10, {}), measured("head", 2, 10, {})
     confirmed = with_fresh_boots(Sides(base=base, head=head), base, head)

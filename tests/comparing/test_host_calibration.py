@@ -59,6 +59,21 @@ def test_layouts_that_were_booted_twice_give_the_floor_of_placement() -> None:
     assert any(line.endswith("2.19 %") for line in calibration_lines(moved))
 
 
+def test_a_host_sees_what_its_layouts_let_it_see_however_often_they_are_booted() -> None:
+    luck = (-0.03, 0.01, 0.0, 0.03, -0.02, -0.01, 0.01, 0.01)
+    few, many = (
+        calibrated(
+            *(in_layouts(of_kernel(name, around(100, 0.001, boots)), luck) for name in ("base", "head"))
+        )
+        for boots in (16, 64)
+    )
+
+    assert (few.rows[0].detectable or 0) == pytest.approx(many.rows[0].detectable, rel=0.1)
+    assert (many.rows[0].detectable or 0) > 0.03
+    assert many.rows[0].suggested_boots is None
+    assert any("over 100" in line for line in calibration_lines(many))
+
+
 def test_an_arm_that_differs_from_its_equal_fails_it() -> None:
     base, head = (of_kernel(name, around(100, 0.001, 12)) for name in ("base", "head"))
     document = calibrated(base, head, of_kernel("control", around(103, 0.001, 12)))

@@ -69,11 +69,19 @@ def test_the_report_says_what_layouts_add_and_how_many_boots_it_takes() -> None:
     row = compared(placed("base", LUCK["base"][:4], 3), placed("head", LUCK["head"][:4], 3))
 
     assert row.reason.startswith("4 layouts per kernel are too few to decide")
+    spread, needs = (each for each in row.notes if "layout" in each)
+    assert spread == "spread 2.1% between layouts, 0.1% between boots of one layout"
     assert row.needs is not None
-    assert row.needs % 3 == 0
-    assert row.needs > 12
-    (note,) = (each for each in row.notes if "layouts" in each)
-    assert note == "spread 2.1% between layouts, 0.1% between boots of one layout"
+    assert 12 < row.needs <= 100
+    assert needs == f"needs a layout for each boot: --boots {row.needs} --layouts {row.needs}"
+
+
+def test_more_layouts_than_a_run_can_have_are_not_asked_for() -> None:
+    base, head = ([luck * 2 for luck in LUCK[name][:4]] for name in ("base", "head"))
+    row = compared(placed("base", base, 3), placed("head", head, 3))
+
+    assert row.needs is None
+    assert "needs more than 100 layouts of each kernel, the most that a run has" in row.notes
 
 
 def test_one_layout_against_several_is_one_draw() -> None:

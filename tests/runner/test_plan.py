@@ -43,8 +43,8 @@ def test_arms_take_turns_in_coming_first() -> None:
     assert 10 < first.count("base") < 30
 
 
-def _plan(boots: int | Stages) -> Plan:
-    return make_plan(CASES, arms=("base", "head"), boots=boots, seed=1)
+def _plan(boots: int | Stages, *, layouts: int = 1, seed: int = 1) -> Plan:
+    return make_plan(CASES, arms=("base", "head"), boots=boots, seed=seed, layouts=layouts)
 
 
 def test_cases_that_do_not_repeat_have_boots_of_their_own() -> None:
@@ -69,6 +69,22 @@ def test_too_few_boots_to_report_anything_are_named_before_they_are_made() -> No
         "4 boots per kernel cannot separate 7 noisy rows from chance, however large a change is: "
         "use at least 7 (--boots 7), or --boots auto"
     )
+
+
+def test_layouts_are_what_is_observed_and_too_few_of_them_are_named() -> None:
+    assert explain_too_few_boots(_plan(24, layouts=4), "walltime") == (
+        "4 layouts per kernel cannot separate 7 noisy rows from chance, however large a change is: "
+        "use at least 7 (--boots 24 --layouts 7), or --boots auto"
+    )
+    assert explain_too_few_boots(_plan(24, layouts=8), "walltime") is None
+
+
+def test_another_seed_has_other_images() -> None:
+    images = [
+        {boot.layout for boot in _plan(24, layouts=8, seed=seed).boots} for seed in (1, 2, 2_000_000_000)
+    ]
+    assert [len(each) for each in images] == [16, 16, 16]
+    assert len(set.union(*images)) == 48
 
 
 @pytest.mark.parametrize(

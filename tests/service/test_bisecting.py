@@ -143,6 +143,10 @@ def test_platforms_that_share_a_culprit_share_its_report(
         each for each in running.get("/requests")["items"] if each["note"].startswith("master: bisection")
     ]
     assert {each["boots"] for each in asked} > {"auto"}
+    query = "SELECT boots, setup -> 'layouts' AS layouts FROM request WHERE note LIKE 'master: bisection%'"
+    in_walltime = [row for row in running.rows(query) if row["boots"] != "auto"]
+    assert in_walltime
+    assert all(row["layouts"] == int(row["boots"]) for row in in_walltime)
 
 
 def test_a_result_that_comes_late_or_twice_changes_nothing(

@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -14,8 +15,9 @@ from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.calibration import FORMAT, FORMAT_VERSION, CalibratedRow, CalibrationDocument
 from cliffwatch.formats.result_directory import Run
+from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS
 from cliffwatch.samples import CONTROL, MATCHED, MOST_ASKED_BOOTS, Arm, CaseKey, is_rehearsal
-from cliffwatch.stats.noise.layouts import layout_spread
+from cliffwatch.stats.noise.layouts import LayoutSpread, layout_spread
 from cliffwatch.stats.power.detectable import boots_needed, detectable
 
 _LEAST_SPREAD = 1e-9
@@ -89,48 +91,38 @@ def _changes(compared: ComparisonSet) -> Iterator[str]:
 
 def _rows(run: Run, compared: Sequence[ComparisonSet]) -> Iterator[CalibratedRow]:
     primary = {(row.case, row.metric, row.unit): None for each in compared for row in each.primary_rows()}
-    arms = [_values(arm) for arm in run.arms.values()]
+    # Matched boots are of head in base's layouts.
+    arms = [_values(arm) for arm in run.arms.values() if arm.name != MATCHED]
     alpha = ALPHA / max(1, len(primary))
     for key in primary:
-        row = _row(key, [arm[key] for arm in arms if key in arm], alpha)
-        yield replace(row, layout_floor=_layout_floor(run, key))
+        yield _row(key, [arm[key] for arm in arms if key in arm], alpha)
 
 
-def _layout_floor(run: Run, key: Key) -> float | None:
-    """Returns the spread between layouts; None if no layout was booted twice."""
-    groups: dict[str, list[float]] = {}
-    arms = (arm for arm in run.arms.values() if arm.name != MATCHED)  # it names base's layouts, of head
-    for boot in (boot for arm in arms for boot in arm.boots if boot.layout is not None):
-        for sample in boot.samples:
-            if (sample.case, sample.metric, sample.unit) == key and sample.value > 0:
-                groups.setdefault(str(boot.layout), []).append(math.log(sample.value))
-    spread = layout_spread(list(groups.values()))
-    return None if spread is None else spread.layout
+Layouts = Mapping[str | int, list[float]]
+"""The values of an arm by layout; a boot without one is its own."""
 
 
-def _values(arm: Arm) -> Mapping[Key, list[float]]:
-    values: dict[Key, list[float]] = {}
+def _values(arm: Arm) -> Mapping[Key, Layouts]:
+    several = len({boot.layout for boot in arm.boots} - {None}) > 1
+    values: dict[Key, dict[str | int, list[float]]] = {}
     for boot in arm.boots:
+        layout = boot.index if boot.layout is None or not several else boot.layout
         for sample in boot.samples:
-            values.setdefault((sample.case, sample.metric, sample.unit), []).append(sample.value)
+            of_row = values.setdefault((sample.case, sample.metric, sample.unit), {})
+            of_row.setdefault(layout, []).append(sample.value)
     return values
 
 
-def _row(key: Key, arms: Sequence[Sequence[float]], alpha: float) -> CalibratedRow:
+def _row(key: Key, arms: Sequence[Layouts], alpha: float) -> CalibratedRow:
+    """Calibrates a row whose observations are layouts, the means of their boots, as in a verdict."""
     case, metric, unit = key
-    values = [value for arm in arms for value in arm]
-    spread = difference = smallest = None
-    boots: int | None = None
-    if len(values) > 1 and min(values) > 0:
-        logs = [[math.log(value) for value in arm] for arm in arms]
-        spread = statistics.stdev(value for arm in logs for value in arm)
-        medians = [statistics.median(arm) for arm in logs]
-        difference = math.expm1(max(medians) - min(medians))
-        fewest = min(map(len, logs))
-        shift = detectable(spread, fewest, fewest, alpha) if len(arms) > 1 else None
-        smallest = None if shift is None else math.expm1(shift)
-        needed = boots_needed(math.log1p(NOISY), max(spread, _LEAST_SPREAD), alpha)
-        boots = needed if needed <= MOST_ASKED_BOOTS else None
+    values = [value for arm in arms for boots in arm.values() for value in boots]
+    known = sum(map(len, arms)) > 1 and min(values) > 0
+    logs = [[[math.log(value) for value in boots] for boots in arm.values()] for arm in arms] if known else []
+    parts = layout_spread([boots for arm in logs for boots in arm])
+    observed = [[statistics.mean(boots) for boots in arm] for arm in logs]
+    medians = [statistics.median(arm) for arm in observed]
+    spread = statistics.stdev(chain(*observed)) if known else None
     return CalibratedRow(
         suite=case.suite,
         benchmark=case.benchmark,
@@ -139,10 +131,24 @@ def _row(key: Key, arms: Sequence[Sequence[float]], alpha: float) -> CalibratedR
         unit=unit,
         boots=len(values),
         spread=spread,
-        difference=difference,
-        detectable=smallest,
-        suggested_boots=boots,
+        difference=math.expm1(max(medians) - min(medians)) if known else None,
+        detectable=None if spread is None else _detectable(spread, observed, alpha),
+        suggested_boots=None if spread is None else _suggested(spread, parts, alpha),
+        layout_floor=None if parts is None else parts.layout,
     )
+
+
+def _detectable(spread: float, observed: Sequence[Sequence[float]], alpha: float) -> float | None:
+    fewest = min(map(len, observed))
+    shift = detectable(spread, fewest, fewest, alpha) if len(observed) > 1 else None
+    return None if shift is None else math.expm1(shift)
+
+
+def _suggested(spread: float, parts: LayoutSpread | None, alpha: float) -> int | None:
+    """Boots for a change of 1 %, each in its own layout if these were known; None if no run has as many."""
+    alone = spread if parts is None else math.hypot(parts.layout, parts.boot)
+    needed = boots_needed(math.log1p(NOISY), max(alone, _LEAST_SPREAD), alpha)
+    return needed if needed <= (MOST_ASKED_BOOTS if parts is None else MOST_ASKED_LAYOUTS) else None
 
 
 _HEADINGS = (
@@ -173,7 +179,8 @@ def calibration_lines(document: CalibrationDocument) -> Iterator[str]:
 
 
 def _cells(row: CalibratedRow) -> tuple[str, ...]:
-    suggested = str(row.suggested_boots) if row.suggested_boots is not None else f"over {MOST_ASKED_BOOTS}"
+    most = MOST_ASKED_BOOTS if row.layout_floor is None else MOST_ASKED_LAYOUTS
+    suggested = str(row.suggested_boots) if row.suggested_boots is not None else f"over {most}"
     return (
         str(row.case),
         f"{row.metric} ({row.unit})",

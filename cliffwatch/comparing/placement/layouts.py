@@ -17,13 +17,25 @@ from cliffwatch.columns import BootTable, Columns
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.rows import Row, Side
 from cliffwatch.comparing.thresholds import LAYOUT_P
-from cliffwatch.samples import Boot
-from cliffwatch.stats.noise.layouts import layout_spread
+from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS
+from cliffwatch.samples import Arm, Boot, Stage
+from cliffwatch.stats.noise.layouts import LayoutSpread, layout_spread
 
 
 def count_layouts(boots: Sequence[Boot]) -> int:
     """Returns how many layouts the boots of the screen had; 1 if none is known."""
     return max(1, len({boot.layout for boot in boots if boot.stage == "screen"} - {None}))
+
+
+def count_observed(arms: Sequence[Arm], stage: Stage) -> int:
+    """Returns how many values `by_layout` leaves each arm in a stage, of the arm with fewest."""
+    several = any(len({boot.layout for boot in arm.boots} - {None}) > 1 for arm in arms)
+    staged = [[boot for boot in arm.boots if boot.stage == stage] for arm in arms]
+    if not several:
+        return min(map(len, staged))
+    return min(
+        len({boot.index if boot.layout is None else boot.layout for boot in boots}) for boots in staged
+    )
 
 
 def by_layout(rows: Sequence[Row]) -> Sequence[Row]:
@@ -99,25 +111,42 @@ def in_boots(judged: Comparison, row: Row) -> Comparison:
     `row` has one value per boot.
     """
     sides = (row.base, row.head)
-    each = math.ceil(max(side.boots for side in sides) / max(1, min(len(_layouts(side)) for side in sides)))
+    spreads = [seen for side in sides if (seen := layout_spread(_logs_by_layout(side))) is not None]
+    needs = None if judged.needs is None else _in_own_layouts(judged.needs, sides, spreads)
+    possible = needs is None or needs <= MOST_ASKED_LAYOUTS
     return replace(
         judged,
         n_base=row.base.boots,
         n_head=row.head.boots,
-        needs=None if judged.needs is None else judged.needs * each,
-        notes=(*judged.notes, *_notes(sides)),
+        needs=needs if possible else None,
+        notes=(*judged.notes, *_spread_words(spreads), *_needs_words(needs, possible=possible)),
     )
 
 
-def _notes(sides: Sequence[Side]) -> Sequence[str]:
-    spreads = [
-        seen
-        for side in sides
-        if (seen := layout_spread(_logs_by_layout(side))) is not None and seen.p <= LAYOUT_P
+def _in_own_layouts(layouts: int, sides: Sequence[Side], spreads: Sequence[LayoutSpread]) -> int:
+    """Boots that tell as much as so many layouts of several boots each, if each boot has its own layout."""
+    each = max(side.boots / max(1, len(_layouts(side))) for side in sides)
+    factors = [
+        (seen.layout**2 + seen.boot**2) / (seen.layout**2 + seen.boot**2 / each)
+        for seen in spreads
+        if seen.layout or seen.boot
     ]
-    if not spreads:
+    return math.ceil(layouts * max(factors, default=1.0))
+
+
+def _needs_words(needs: int | None, *, possible: bool) -> Sequence[str]:
+    if needs is None:
         return ()
-    most = max(spreads, key=lambda seen: seen.layout)
+    if not possible:
+        return (f"needs more than {MOST_ASKED_LAYOUTS} layouts of each kernel, the most that a run has",)
+    return (f"needs a layout for each boot: --boots {needs} --layouts {needs}",)
+
+
+def _spread_words(spreads: Sequence[LayoutSpread]) -> Sequence[str]:
+    certain = [seen for seen in spreads if seen.p <= LAYOUT_P]
+    if not certain:
+        return ()
+    most = max(certain, key=lambda seen: seen.layout)
     return (f"spread {most.layout:.1%} between layouts, {most.boot:.1%} between boots of one layout",)
 
 

@@ -19,7 +19,8 @@ COMPARISONS = 2
 """Most comparisons per candidate."""
 FIRST_BOOTS = 21
 """Boots per arm of the first comparison."""
-MOST_BOOTS = 105
+MOST_BOOTS = 100
+"""Each boot has its own layout, and a run has a hundred at most."""
 POWER = 0.9
 """Power of the second comparison for `_SHARE` of the candidate's size.
 

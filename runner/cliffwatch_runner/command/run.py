@@ -90,7 +90,13 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 @layouts_option
 @time_option
 @matched_option
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the order of boots and cases.")
+@click.option(
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Seed of the order and the layouts.",
+)
 @click.option(
     "--bench-from",
     default="head",

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS
+from cliffwatch.stats.stages import Stages
 from cliffwatch_runner.build.kernel_config import read_fragments
 from cliffwatch_runner.plan.request import DEFAULT_LAYOUTS, RunRequest
 from cliffwatch_runner.plan.subjects import Subject
@@ -84,6 +86,16 @@ def planned_layouts(request: RunRequest, arms: Sequence[Subject]) -> int:
     if request.layouts is None and _wants_lto(request, arms):
         return 1
     return request.layouts or min(DEFAULT_LAYOUTS, request.screen_boots)
+
+
+def layouts_of_step(request: RunRequest, boots: int | Stages | None) -> int | None:
+    """Returns the layouts of a bisection's step: one for each boot, if kernels can be linked again.
+
+    More boots of the same layouts would tell little more.
+    """
+    if request.mode == "icount" or not isinstance(boots, int) or _wants_lto(request, ()):
+        return request.layouts
+    return min(boots, MOST_ASKED_LAYOUTS)
 
 
 def _wants_lto(request: RunRequest, arms: Sequence[Subject]) -> bool:

@@ -15,6 +15,8 @@ from cliffwatch.stats.stages import Stages
 
 _MOST = 100
 """Boots that are tried in search of the fewest."""
+_SEEDS_OF_A_PLAN, _MOST_SEEDS = 10_000, 200_000
+"""Numbers of images that a plan's seed has for itself, and seeds that have other ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,11 +209,15 @@ def _with_blocks(
 
 
 def _seed(plan: Plan, arm: str, layout: int) -> int | None:
-    """Returns the seed of an arm's image: the arms take the numbers from 1 in turn."""
+    """Returns the seed of an arm's image: the arms take the numbers of the plan's seed in turn.
+
+    So a run with another seed has other images: it does not repeat the luck of the first.
+    """
     if plan.layouts == 1:
         return None
     arm = plan.arms[0] if arm == MATCHED else arm
-    return 1 + plan.arms.index(arm) + layout * len(plan.arms)
+    first = 1 + (plan.seed - 1) % _MOST_SEEDS * _SEEDS_OF_A_PLAN
+    return first + plan.arms.index(arm) + layout * len(plan.arms)
 
 
 def drop_matched(plan: Plan, linked: Collection[int]) -> Plan:
@@ -253,13 +259,15 @@ def explain_too_few_boots(plan: Plan, mode: Mode) -> str | None:
     """
     if mode != "walltime" or plan.stages is not None or plan.budget is not None or not plan.cases:
         return None
-    boots = 1 + max((boot.block for boot in plan.boots), default=0)
+    boots, own = 1 + max((boot.block for boot in plan.boots), default=0), plan.layouts > 1
+    observed, what = (min(boots, plan.layouts), "layout") if own else (boots, "boot")
     least = fewest_boots(len(plan.cases))
-    if boots >= least:
+    if observed >= least:
         return None
+    option = f"--boots {max(boots, least)} --layouts {least}" if own else f"--boots {least}"
     return (
-        f"{count_noun(boots, 'boot')} per kernel cannot separate {count_noun(len(plan.cases), 'noisy row')}"
-        f" from chance, however large a change is: use at least {least} (--boots {least}), or --boots auto"
+        f"{count_noun(observed, what)} per kernel cannot separate {count_noun(len(plan.cases), 'noisy row')}"
+        f" from chance, however large a change is: use at least {least} ({option}), or --boots auto"
     )
 
 

@@ -6,7 +6,8 @@ from statistics import NormalDist
 from cliffwatch.stats.power.detection import EFFICIENCY
 
 LEAST_BOOTS = 5
-MOST_BOOTS = 200
+MOST_BOOTS = 100
+"""Each boot has its own layout, and a run has a hundred at most."""
 _NORMAL = NormalDist()
 
 

@@ -17,6 +17,7 @@ from cliffwatch.stats.history.culprits.question import Pair
 from cliffwatch.stats.stages import Stages
 from cliffwatch_runner.build.cache.entries import Stopped
 from cliffwatch_runner.plan.arms import ArmRequest
+from cliffwatch_runner.plan.layouts import layouts_of_step
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.bisection.record import BisectionRecord
 from cliffwatch_runner.run.bisection.step import compare_primary_rows
@@ -85,6 +86,7 @@ class PairRuns:
             arms=(ArmRequest(name="base", rev=pair.base), ArmRequest(name="head", rev=pair.head)),
             bench_from=self.good,
             boots=boots,
+            layouts=layouts_of_step(self.request, boots),
             out=folder,
             only_affected="kept" if only_affected else None,
         )

@@ -17,7 +17,7 @@ from typing import Any
 from psycopg import Connection
 
 from cliffwatch.failure import Failure
-from cliffwatch.formats.setup import NO_SETUP
+from cliffwatch.formats.setup import NO_SETUP, Setup
 from cliffwatch.identities import digest_of
 from cliffwatch.samples import Mode
 from cliffwatch.stats.history.culprits.boots import steps_of
@@ -245,6 +245,13 @@ def _own_step(known: BisectionState, judge: Judge, course: Course, pair: Pair, w
     )
 
 
+def _setup_of(step: NextStep) -> Setup:
+    """In walltime a layout for each boot: more boots of the same layouts would tell little more."""
+    if step.exact:
+        return ONLY_AFFECTED
+    return Setup(layouts=int(step.boots)) if step.mode == "walltime" else NO_SETUP
+
+
 def _ask(connection: Connection[Any], known: BisectionState, step: NextStep, now: datetime) -> None:
     row, pair = known.row, step.pair
     trees.keep_known_revisions(
@@ -260,7 +267,7 @@ def _ask(connection: Connection[Any], known: BisectionState, step: NextStep, now
         boots=step.boots,
         priority="watch",
         note=f"{row.branch}: bisection of {row.base[:12]}..{row.head[:12]}{step.what}",
-        setup=ONLY_AFFECTED if step.exact else NO_SETUP,
+        setup=_setup_of(step),
     )
     asker = tokens.keep_asker(connection, ASKER, now)
     elsewhere = "" if step.mode == row.mode else f" {step.platform} {step.mode}"

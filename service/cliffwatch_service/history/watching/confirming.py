@@ -13,6 +13,7 @@ from psycopg import Connection
 from cliffwatch.comparing.comparison import CHANGES, TROUBLED
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.formats.setup import NO_SETUP, Setup
 from cliffwatch.identities import series_digest
 from cliffwatch.samples import CaseKey, Mode
 from cliffwatch.stats.history.fresh import FIRST_BOOTS, Fresh, FreshAnswer, judge_fresh, next_boots
@@ -239,6 +240,7 @@ def _ask(connection: Connection[Any], now: datetime) -> int:
             suites=sorted({suite for row in group for suite in row.suites}),
             profile=first.profile,
             boots=_boots(first),
+            setup=_setup(first),
             priority="watch",
             note=(
                 f"{first.branch}: fresh comparison of"
@@ -262,6 +264,11 @@ def _request_key(row: ConfirmationRow) -> tuple[tuple[int, int, int], str]:
 def _boots(row: ConfirmationRow) -> str:
     """Returns the boots to request; `auto` in icount, where the profile determines them."""
     return "auto" if row.mode == "icount" else str(row.boots or FIRST_BOOTS)
+
+
+def _setup(row: ConfirmationRow) -> Setup:
+    """A layout for each boot: more boots of the same layouts would tell little more."""
+    return NO_SETUP if row.mode == "icount" else Setup(layouts=int(_boots(row)))
 
 
 def judge_candidate(size: float, row: ComparisonRow, number: int) -> FreshAnswer:
