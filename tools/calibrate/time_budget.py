@@ -45,6 +45,8 @@ class Host(NamedTuple):
     """Of a case, without what it measures."""
     long_tail: bool = False
     """Noise of boots and readings is of Student's t with four degrees of freedom."""
+    lucky: bool = False
+    """Layouts are of Student's t with three degrees of freedom: a few lie far off."""
 
 
 HOSTS = (
@@ -57,6 +59,8 @@ HOSTS = (
     Host("links are dear", 0.004, 0.02, 0.02, rows=6, minutes=120, link=200),
     Host("boots are dear", 0.01, 0.01, 0.03, rows=6, minutes=120, start=60),
     Host("long tails", 0.01, 0.01, 0.02, rows=6, minutes=60, long_tail=True),
+    Host("few layouts far off", 0.02, 0.004, 0.01, rows=1, minutes=20, lucky=True),
+    Host("few layouts far off", 0.02, 0.004, 0.01, rows=6, minutes=60, lucky=True),
 )
 
 
@@ -86,10 +90,16 @@ class _Measured:
     def add(self, more: Repetitions) -> None:
         for _ in range(more.layouts):
             for name in ARMS:
-                placed = self._generator.normal(0, self._host.layout, self._host.rows) * self._scales[0]
+                placed = self._host.layout * self._luck() * self._scales[0]
                 for _ in range(more.boots):
                     self._boots[name].append(self._boot(name, placed, more.duration))
             self._layouts += 1
+
+    def _luck(self) -> np.ndarray:
+        """Where a layout has its code, with a standard deviation of one, row by row."""
+        if self._host.lucky:
+            return np.asarray(self._generator.standard_t(3, self._host.rows) / 3**0.5)
+        return self._generator.normal(0, 1, self._host.rows)
 
     def _boot(self, name: str, placed: np.ndarray, readings: int) -> Boot:
         host, generator = self._host, self._generator
