@@ -165,10 +165,10 @@ def repeat_of(record: "RunRecord", base: str, head: str, *, suite: str = "", see
     Without `--tree`, which defaults to the current folder, if the tree is a folder. A seed keeps the order
     of boots.
     """
-    plan, walltime = record.plan, record.mode == "walltime"
-    boots = Counter(boot.arm for boot in plan.boots)
-    number = str(max(boots.values(), default=1))
-    confirmed = "careful" if record.stages == CAREFUL else "staged"
+    plan = record.plan
+    matched = any(boot.arm == MATCHED for boot in plan.boots)
+    # A time chooses the layouts itself, other than one.
+    in_layouts = record.mode == "walltime" and (plan.seconds is None or plan.layouts == 1)
     return repeat_command(
         tree=without_credentials(record.tree) if "://" in record.tree else "",
         base=base[:12],
@@ -177,12 +177,23 @@ def repeat_of(record: "RunRecord", base: str, head: str, *, suite: str = "", see
         profile=record.profile or "",
         mode=record.mode,
         accel="tcg" if is_rehearsal(record.platform) else "",
-        boots="" if plan.seconds is not None else confirmed if MATCHED in boots else number,
+        boots="" if plan.seconds is not None else _boots_word(record),
         time="" if plan.seconds is None else f"{plan.seconds:.0f}s",
-        layouts=str(plan.layouts) if walltime else "",
-        matched=MATCHED in boots,
+        layouts=str(plan.layouts) if in_layouts else "",
+        matched=matched,
         seed=seed,
     )
+
+
+def _boots_word(record: "RunRecord") -> str:
+    """Returns the value of `--boots` that plans the boots of a run: the word of its stages, or a number.
+
+    A block boots each arm once, or once for each guest shape.
+    """
+    if record.stages is not None:
+        return "careful" if record.stages == CAREFUL else "staged"
+    blocks = Counter(arm for arm, _ in {(boot.arm, boot.block) for boot in record.plan.boots})
+    return str(max(blocks.values(), default=1))
 
 
 def _setting(record: "RunRecord") -> tuple[str, ...]:
