@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
 def count_noun(count: float | str, one: str, several: str | None = None) -> str:

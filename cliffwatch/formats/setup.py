@@ -3,7 +3,7 @@
 A request without a setup compares two revisions with suites of the catalogue.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -12,7 +12,8 @@ from msgspec import Meta
 from cliffwatch.counting import count_noun, size_text
 from cliffwatch.formats.values import MOST_ARMS, Commit, Count, Part
 from cliffwatch.parsers.readings import Problem
-from cliffwatch.samples import ANCHOR, AUXILIARY_ARMS, DEFAULT_BOOTS
+from cliffwatch.samples import ANCHOR, AUXILIARY_ARMS, BOOTS_WORDS, DEFAULT_BOOTS
+from cliffwatch.stats.stages import ADAPTIVE, CAREFUL
 
 LARGEST_FILES_BYTES = 4 << 20
 """The largest size of all files of a request together. They are sent in one document."""
@@ -186,6 +187,14 @@ def _faults(setup: Setup) -> Iterator[str]:
         yield f"a shape is empty: give {', '.join(SetupShape.__struct_fields__)}"
 
 
+_SCREENS: Mapping[str, int] = {
+    "auto": ADAPTIVE.screen,
+    "staged": ADAPTIVE.screen,
+    "careful": CAREFUL.screen,
+}
+"""Boots of each kernel that share its layouts in walltime, by the word for boots: those of the screen."""
+
+
 class Conflict(NamedTuple):
     """Options of walltime that do not go together."""
 
@@ -216,7 +225,8 @@ def _conflicts(setup: Setup) -> Iterator[Conflict]:
 
 
 def _conflicts_with(setup: Setup, boots: str, modes: Collection[str]) -> Iterator[Conflict]:
-    number = int(boots) if boots.isdigit() else None
+    by_word = boots in BOOTS_WORDS
+    shared = _SCREENS[boots] if by_word else int(boots)
     if setup.of_walltime and set(modes) == {"icount"}:
         named = ", ".join(setup.of_walltime)
         yield Conflict(setup.of_walltime[0], f"{named}: only for walltime, and no target is in walltime")
@@ -224,14 +234,14 @@ def _conflicts_with(setup: Setup, boots: str, modes: Collection[str]) -> Iterato
         yield Conflict(
             "boots", f"a time chooses the number of boots: leave out the time, or ask for {DEFAULT_BOOTS}"
         )
-    if setup.matched and number is not None:
+    if setup.matched and not by_word:
         yield Conflict(
             "boots", "only boots that confirm a change are matched: ask for staged or careful boots"
         )
-    if number is not None and number < (setup.layouts or 1):
+    if shared < (setup.layouts or 1):
         yield Conflict(
             "layouts",
-            f"{setup.layouts} layouts cannot share {count_noun(number, 'boot')} of each kernel: ask for"
+            f"{setup.layouts} layouts cannot share {count_noun(shared, 'boot')} of each kernel: ask for"
             " fewer, or for more boots",
         )
 

@@ -42,7 +42,7 @@ _FORMS: Mapping[str, Callable[[str], object]] = {
     "suite": _NAME.fullmatch,
     "platform": _NAME.fullmatch,
     "mode": re.compile("|".join(MODES)).fullmatch,
-    "boots": re.compile(rf"[1-9][0-9]{{0,2}}|{'|'.join(BOOTS_WORDS)}").fullmatch,
+    "boots": lambda boots: boots in BOOTS_WORDS or boots in map(str, range(1, MOST_BOOTS + 1)),
     "layouts": lambda number: number in map(str, range(1, MOST_ASKED_LAYOUTS + 1)),
     "time": lambda time: seconds_of(time) is not None,
     "base": lambda name: refuse_branch(name) is None,
@@ -154,14 +154,10 @@ def _read_values(verb: Verb, words: list[str]) -> dict[str, tuple[str, ...]] | F
             return _refuse(f"`{key}=` may stand once")
         given = tuple(dict.fromkeys(text.split(",")))
         fits = all(_FORMS[key](each) for each in given)
-        if not fits or len(given) > (1 if key in _SINGLE else _MOST_VALUES) or _too_many_boots(key, text):
+        if not fits or len(given) > (1 if key in _SINGLE else _MOST_VALUES):
             return _refuse(f"`{key}=` takes {_EXPECTED[key]}")
         values[key] = given
     return values
-
-
-def _too_many_boots(key: str, text: str) -> bool:
-    return key == "boots" and text.isdigit() and int(text) > MOST_BOOTS
 
 
 def _refuse(what: str) -> Failure:

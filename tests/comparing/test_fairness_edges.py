@@ -8,7 +8,7 @@ from cliffwatch.comparing.environments.differences import case_traits
 from cliffwatch.comparing.validity import too_many_failed
 from cliffwatch.formats.result_directory import comparable_environment
 from cliffwatch.formats.run_record import BenchRecord
-from cliffwatch.samples import Arm, Boot, CaseOutcome, MetricTraits
+from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, MetricTraits
 
 HOST = {"cpu": {"model_name": "AMD EPYC 7502", "microcode": ["0x8301055", "0x830107c"]}}
 
@@ -53,6 +53,14 @@ def test_noisy_values_keep_their_traits_on_several_cpus() -> None:
     noisy = MetricTraits(better="lower", assume="nothing")
 
     assert case_traits(lambda *_: noisy, 4, SEQ_GET, "latency", "ns/op", "walltime") is noisy
+
+
+@pytest.mark.parametrize("cpus", ["²", "9" * 5000, "-1", "many"])
+def test_a_case_whose_number_of_cpus_is_no_number_is_taken_as_one_of_the_run(cpus: str) -> None:
+    case = CaseKey(suite="own", benchmark="get", params=(("guest-cpus", cpus),))
+    exact = MetricTraits(better="lower", assume="exact", repeatability=0.001)
+
+    assert case_traits(lambda *_: exact, 1, case, "latency", "ns/op", "icount") is exact
 
 
 def test_processor_and_microcode_must_be_equal_where_they_are_not_emulated() -> None:

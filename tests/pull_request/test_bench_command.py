@@ -86,6 +86,7 @@ def test_no_command(comment: str) -> None:
         ("/bench mode=fast", "`mode=` takes `icount` or `walltime`"),
         ("/bench boots=0", "`boots=` takes a number up to 200"),
         ("/bench boots=201", "`boots=` takes a number up to 200"),
+        ("/bench boots=²", "`boots=` takes a number"),
         ("/bench boots=٣", "`boots=` takes a number"),
         ("/bench layouts=0", "`layouts=` takes a number up to 100"),
         ("/bench layouts=101", "`layouts=` takes a number up to 100"),

@@ -95,6 +95,8 @@ def test_the_same_key_for_another_time_is_another_request(running: Running) -> N
         ({"setup": {"seconds": 60}, "boots": "10"}, "boots: a time chooses the number of boots"),
         ({"setup": {"matched": True}, "boots": "10"}, "ask for staged or careful boots"),
         ({"setup": {"layouts": 4}, "boots": "3"}, "4 layouts cannot share 3 boots of each kernel"),
+        ({"setup": {"layouts": 11}}, "setup: 11 layouts cannot share 10 boots of each kernel"),
+        ({"setup": {"layouts": 22}, "boots": "careful"}, "22 layouts cannot share 21 boots of each kernel"),
         (
             {"setup": {"layouts": 4, "seconds": None}, "targets": [EMULATED]},
             "layouts: only for walltime, and no target is in walltime",

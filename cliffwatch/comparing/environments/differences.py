@@ -1,5 +1,6 @@
 """Adapts metric traits to the environment of a run."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -7,6 +8,8 @@ from cliffwatch.catalogue.unknown import traits_of_unknown
 from cliffwatch.comparing.rows import Traits
 from cliffwatch.comparing.thresholds import SEVERAL_CPUS_REPEATABILITY
 from cliffwatch.samples import GUEST_CPUS, Arm, CaseKey, MetricTraits, Mode
+
+_COUNT = re.compile(r"[0-9]{1,6}")
 
 
 def assumed_traits(arms: Sequence[Arm], traits: Traits) -> Traits:
@@ -42,7 +45,7 @@ def case_traits(
     """
     traits = catalogue(case, metric, unit, mode)
     own = dict(case.params).get(GUEST_CPUS, "")
-    cpus = int(own) if own.isdecimal() else cpus
+    cpus = int(own) if _COUNT.fullmatch(own) else cpus
     if cpus == 1 or traits.assume != "exact":
         return traits
     repeatability = max(traits.repeatability, SEVERAL_CPUS_REPEATABILITY)

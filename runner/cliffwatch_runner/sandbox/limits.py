@@ -1,6 +1,7 @@
 """Limits for untrusted code on this host: memory, processes, disk and time."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,8 @@ Reason = Literal[
 ]
 
 _GIB = 1 << 30
+_COUNT = re.compile(r"[1-9][0-9]{0,8}")
+_NUMBER = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,7 @@ def change_limits(limits: SandboxLimits, words: Sequence[str]) -> SandboxLimits 
         size = parse_size(value)
         if name == "hours" and _number(value):
             limits = replace(limits, seconds=float(value) * 3600)
-        elif name == "processes" and value.isdecimal() and int(value):
+        elif name == "processes" and _COUNT.fullmatch(value):
             limits = replace(limits, processes=int(value))
         elif name == "memory" and size:
             limits = replace(limits, memory_bytes=size)
@@ -139,4 +142,4 @@ def limit_failure(reason: Reason, limits: SandboxLimits, what: str) -> Failure:
 
 
 def _number(text: str) -> bool:
-    return text.replace(".", "", 1).isdecimal() and float(text) > 0
+    return _NUMBER.fullmatch(text) is not None and float(text) > 0

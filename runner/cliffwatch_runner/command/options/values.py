@@ -7,7 +7,7 @@ from typing import Literal, cast
 import rich_click as click
 
 from cliffwatch.command.numbers import FiniteRange
-from cliffwatch.samples import BOOTS_CHOICES, MOST_ASKED_BOOTS, BootsWord
+from cliffwatch.samples import BOOTS_CHOICES, BOOTS_PATTERN, BootsWord
 from cliffwatch.stats.stages import Stages
 from cliffwatch_runner.plan.request import STAGES_OF_WORDS
 
@@ -44,10 +44,13 @@ def seconds(_: click.Context, __: click.Parameter, value: str | None) -> float |
     return float(int(match[1]) * _SECONDS[match[2]])
 
 
+_BOOTS = re.compile(BOOTS_PATTERN)
+
+
 def boots(_: click.Context, __: click.Parameter, value: str) -> int | Stages | None:
     if value in STAGES_OF_WORDS:
         return STAGES_OF_WORDS[cast("BootsWord", value)]
-    if not value.isdigit() or not 1 <= int(value) <= MOST_ASKED_BOOTS:
+    if not _BOOTS.fullmatch(value):
         raise click.BadParameter(f"give {BOOTS_CHOICES}")
     return int(value)
 

@@ -1,0 +1,18 @@
+"""Values of options that are no numbers, times or CPUs: refused with what to give instead."""
+
+import pytest
+from click.testing import CliRunner
+
+from cliffwatch.command.main import main
+
+
+def refusal(*words: str) -> str:
+    """What `cliffwatch run` says, on one line."""
+    ended = CliRunner().invoke(main, ["run", *words], catch_exceptions=False)
+    assert ended.exit_code == 2, ended.output
+    return " ".join(ended.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("boots", ["²", "٣", "0", "1000", "9" * 5000, "1.5", "many", ""])
+def test_what_is_no_number_of_boots_is_refused(boots: str) -> None:
+    assert "give auto, staged, careful or a number from 1 to 999" in refusal("--boots", boots)
