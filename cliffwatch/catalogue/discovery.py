@@ -18,6 +18,9 @@ AUTO = "auto"
 DISCOVERED = "discovered"
 """The suite of benchmarks that a tree offers but the catalogue does not know."""
 
+NO_CASE_RUNS = "no case of the chosen suites can run on this tree"
+"""First words of the failure of a run without a case."""
+
 _LISTED = re.compile(r"\s*-\s+(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,99})\s*")
 _RELEASE = re.compile(r"^v?(\d+)\.(\d+)")
 _DISCOVERED_DEADLINE = 60

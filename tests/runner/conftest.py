@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 import toy
+import toy_audit
+from click.testing import Result
 
 
 @pytest.fixture
@@ -15,3 +17,12 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     return toy.toy_repository(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    """An audit of the three releases of the toy tree, and its folder. Tests copy what they change."""
+    folder = tmp_path_factory.mktemp("audited")
+    with pytest.MonkeyPatch.context() as patched:
+        toy.play_guests(patched)
+        return toy_audit.audit(toy_audit.three_releases(toy.toy_repository(folder)), folder), folder / "out"

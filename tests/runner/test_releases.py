@@ -3,19 +3,17 @@ that the bench did.
 """
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
-from isolation_here import ISOLATION, leave_out_root
-from toy import change, git, play_guests, toy_repository
+from click.testing import Result
+from toy import change
+from toy_audit import audit, release, report_only, three_releases
 
 from cliffwatch.failure import Exit, wrong_usage
 from cliffwatch.parsers.table.parquet import has_parquet
 from cliffwatch_runner.command.releases import measure
-from cliffwatch_runner.command.releases.releases import releases
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.run.run import run
 
@@ -26,41 +24,6 @@ pytestmark = pytest.mark.usefixtures("stand_in")
 def history(repository: Path) -> Path:
     """Three releases: 6.13 is slower, and in 6.14 a benchmark kills the kernel."""
     return three_releases(repository)
-
-
-@pytest.fixture(scope="module")
-def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
-    """An audit of the three releases, and its folder."""
-    folder = tmp_path_factory.mktemp("audited")
-    with pytest.MonkeyPatch.context() as patched:
-        play_guests(patched)
-        return audit(three_releases(toy_repository(folder)), folder), folder / "out"
-
-
-def three_releases(repository: Path) -> Path:
-    release(repository, 13, "slow\n")
-    release(repository, 14, "panic-in local-storage-cache-int-get\n")
-    return repository
-
-
-def release(repository: Path, patchlevel: int, behaviour: str) -> None:
-    makefile = (
-        (repository / "Makefile")
-        .read_text()
-        .replace(f"PATCHLEVEL = {patchlevel - 1}", f"PATCHLEVEL = {patchlevel}")
-    )
-    change(repository, "Makefile", makefile, f"Linux 6.{patchlevel}")
-    change(repository, "behaviour", behaviour, f"bpf: 6.{patchlevel}")
-    git(repository, "tag", f"v6.{patchlevel}")
-
-
-def audit(
-    history: Path, folder: Path, *words: str, tags: tuple[str, ...] = ("v6.14", "v6.12", "v6.13")
-) -> Result:
-    leave_out_root()
-    trees = [word for tag in tags for word in ("--tree", f"{history}@{tag}")]
-    options = ("--cache", str(folder / "cache"), "--out", str(folder / "out"), "--isolation", ISOLATION)
-    return CliRunner().invoke(releases, [*trees, "--suite", "local-storage", *options, *words])
 
 
 def test_every_release_is_a_column_and_every_step_has_its_change(audited: tuple[Result, Path]) -> None:
@@ -236,19 +199,6 @@ def test_where_nothing_could_be_measured_the_reason_is_the_end(history: Path, tm
     assert audit(history, tmp_path / "other", "--case", "zzz").exit_code == Exit.USAGE
 
 
-def test_an_audit_with_a_damaged_run_keeps_its_report(audited: tuple[Result, Path], tmp_path: Path) -> None:
-    _, out = audited
-    damaged = tmp_path / "damaged"
-    shutil.copytree(out, damaged)
-    (damaged / "runs" / "local-storage" / "run.json").write_text("{")
-    before = (damaged / "report.md").read_bytes()
-    done = CliRunner().invoke(releases, ["--out", str(damaged), "--report-only"])
-
-    assert done.exit_code == Exit.USAGE, done.output
-    assert "runs/local-storage" in done.stderr.replace("\n", "")
-    assert (damaged / "report.md").read_bytes() == before
-
-
 def test_the_site_needs_no_service_and_asks_no_other_host(audited: tuple[Result, Path]) -> None:
     _, out = audited
     site = out / "site"
@@ -282,7 +232,7 @@ def test_a_record_from_elsewhere_writes_and_reads_nothing_outside_its_folder(
     folder = tmp_path / "given"
     folder.mkdir()
     (folder / "releases.json").write_text(json.dumps(record | changed))
-    read = CliRunner().invoke(releases, ["--out", str(folder), "--report-only"])
+    read = report_only(folder)
 
     assert read.exit_code == Exit.USAGE
     assert "releases.json cannot be read" in " ".join(read.stderr.split())

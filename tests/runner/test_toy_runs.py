@@ -306,6 +306,10 @@ def test_a_suite_that_the_tree_is_too_old_for_is_said_to_be(repository: Path, tm
     ("asked", "said"),
     [
         ({"suites": ("sockmap",)}, "no case of the chosen suites can run on this tree: needs 3 CPUs"),
+        (
+            {"suites": ("sockmap",), "cases": ("sockmap",)},
+            "no case of the chosen suites can run on this tree: needs 3 CPUs",
+        ),
         ({"memory_mib": 1 << 30}, "the guest has 1,073,741,824 MiB of memory, and this host "),
         ({"pin": (0, 4095)}, "the guest cannot be pinned to CPU 4095: this process has no such CPU"),
     ],

@@ -141,7 +141,7 @@ def unmatched_patterns(request: RunRequest, cases: tuple[CaseKey, ...]) -> tuple
         wrong_usage(
             f"{option}: no case of the plan matches {pattern!r}"
             f"{did_you_mean(pattern, {case.benchmark for case in cases})}",
-            f"give a part of a name, or a pattern with *; the plan has {shown or 'no case'}",
+            f"give a part of a name, or a pattern with *; the plan has {shown}",
         )
         for option, pattern in wanted
         if not any(matches(case, pattern) for case in cases)

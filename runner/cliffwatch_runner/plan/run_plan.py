@@ -132,10 +132,10 @@ def plan_run(request: RunRequest) -> PlannedRun | tuple[Failure, ...]:
     if problem is not None:
         return (problem,)
     selection = select_run_cases(run, None)
-    wrong = unmatched_patterns(request, tuple(case.key for case in selection.cases))
-    if not wrong and not selection.cases and DISCOVERED not in request.suites:
+    if not selection.cases and DISCOVERED not in request.suites:
         # Before bench is built all benchmarks count as offered, so that no build adds a case.
         return (nothing_to_run(selection.left_out),)
+    wrong = unmatched_patterns(request, tuple(case.key for case in selection.cases))
     return wrong or plan_cases(run, selection)
 
 

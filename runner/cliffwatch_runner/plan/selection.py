@@ -7,6 +7,7 @@ from cliffwatch.catalogue.discovery import (
     ALL,
     AUTO,
     DISCOVERED,
+    NO_CASE_RUNS,
     Missing,
     Unsupported,
     check_support,
@@ -131,11 +132,10 @@ def nothing_to_run(left_out: Sequence[CaseOutcome]) -> Failure:
     reasons = {outcome.reason for outcome in left_out}
     if not reasons:
         return wrong_usage("the chosen suites have no case in this profile", next_step)
-    message = "no case of the chosen suites can run on this tree"
     if len(reasons) == 1:
-        return wrong_usage(f"{message}: {reasons.pop()}", next_step)
+        return wrong_usage(f"{NO_CASE_RUNS}: {reasons.pop()}", next_step)
     cases = dict.fromkeys(f"{outcome.case}: {outcome.reason}" for outcome in left_out)
-    return wrong_usage(message, next_step, "\n".join(list(cases)[:20]))
+    return wrong_usage(NO_CASE_RUNS, next_step, "\n".join(list(cases)[:20]))
 
 
 def _cannot_run(

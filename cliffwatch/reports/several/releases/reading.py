@@ -10,66 +10,34 @@ from cliffwatch.comparing.attribution.changes import Functions
 from cliffwatch.comparing.attribution.run import code_of_run, functions_of_run
 from cliffwatch.comparing.compare_run import Sides, compare_run
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.releases_record import ReleasesRecord, SuiteRunRecord
-from cliffwatch.formats.result_directory import Run, read_run
+from cliffwatch.formats.result_directory import Run
 from cliffwatch.formats.verdicts import Sweep
-from cliffwatch.parsers.readings import Problem
-from cliffwatch.parsers.received.opening import read_regular
 from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Cell, Release, Step, SuiteAudit
+from cliffwatch.reports.several.releases.failures import tell_failures
+from cliffwatch.reports.several.releases.folder import find_unread_code, read_record, read_suite_run
 from cliffwatch.samples import Arm, CaseKey
-
-RECORD = "releases.json"
-_LARGEST_BYTES = 16 << 20
 
 Key = tuple[CaseKey, str, str]
 """A row of a table: case, metric and unit."""
 
 
-def read_record(folder: Path) -> ReleasesRecord | Failure:
-    """Reads releases.json of a folder."""
-    try:
-        content = read_regular(folder / RECORD, _LARGEST_BYTES)
-    except OSError as error:
-        return wrong_usage(
-            f"{folder} is no folder of `cliffwatch releases`: {error.strerror or error}",
-            "name the folder that was given as --out",
-        )
-    record = read_as(content, ReleasesRecord)
-    if isinstance(record, Problem):
-        return wrong_usage(
-            f"{folder / RECORD} cannot be read: {record}", "measure into a new folder with --out"
-        )
-    return record
-
-
-def read_audit(folder: Path, *, whole: bool = False) -> Audit | Failure:
-    """Reads every finished run of a folder.
-
-    Runs that cannot be read become notes of their suite, or a failure if the `whole` audit is wanted.
-    """
+def read_audit(folder: Path) -> Audit | Failure:
+    """Reads every finished run of a folder. A failure if one of them cannot be read whole."""
     record = read_record(folder)
     if isinstance(record, Failure):
         return record
-    read = [(about, read_run(folder / about.folder)) for about in record.runs]
-    runs = [(about, run) for about, run in read if not isinstance(run, Failure)]
-    unread = [(about, run) for about, run in read if isinstance(run, Failure)]
-    if unread and whole:
-        return wrong_usage(
-            f"{folder / unread[0][0].folder}: {unread[0][1].message}",
-            "restore the folder, or measure the audit again in another one; the report is as it was",
-        )
-    notes = {suite: [f.message for about, f in unread if about.suite == suite] for suite in record.suites}
-    for failure in record.failures:
-        notes.setdefault(failure.suite, []).append(f"{failure.message} (with the bench of {failure.bench})")
+    runs: list[tuple[SuiteRunRecord, Run]] = []
+    for about in record.runs:
+        run = read_suite_run(folder, about)
+        if isinstance(run, Failure):
+            return replace(run, next_step=f"{run.next_step}; the report is as it was")
+        runs.append((about, run))
     names = [each.name for each in record.releases]
-    suites = tuple(
-        _suite(suite, names, [each for each in runs if each[0].suite == suite], notes.get(suite, []))
-        for suite in record.suites
-        if any(about.suite == suite for about, _ in runs) or notes.get(suite)
-    )
+    tried = {each.suite for each in record.runs} | {each.suite for each in record.failures}
+    suites = tuple(_suite(suite, names, record, runs) for suite in record.suites if suite in tried)
     return Audit(
         releases=tuple(_release(each.name, each.version, each.commit, runs) for each in record.releases),
         suites=suites,
@@ -135,12 +103,14 @@ def _setting(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def _suite(
-    name: str, releases: Sequence[str], runs: Sequence[tuple[SuiteRunRecord, Run]], notes: Sequence[str]
+    name: str, releases: Sequence[str], record: ReleasesRecord, all_runs: Sequence[tuple[SuiteRunRecord, Run]]
 ) -> SuiteAudit:
+    runs = [each for each in all_runs if each[0].suite == name]
     rows: list[AuditRow] = []
     sweeps: list[tuple[str, str, Sweep]] = []
-    failed: dict[str, None] = dict.fromkeys(notes)
     shared = [(about, run) for about, run in runs if not about.own]
+    failures = [each for each in record.failures if each.suite == name]
+    failed = dict.fromkeys(tell_failures(failures, shared[0][1] if shared else None))
     for about, run in shared:
         compared = dict(_compared(run, releases, failed))
         rows += _rows(about.bench, releases, {each: run.arms.get(each) for each in releases}, compared)
@@ -150,6 +120,7 @@ def _suite(
     own = {about.bench: run.arms.get(about.bench) for about, run in runs if about.own}
     rows += _rows(None, releases, {each: own.get(each) for each in releases}, {})
     for _, run in runs:
+        failed |= dict.fromkeys(filter(None, (find_unread_code(run),)))
         for arm in run.record.arms:
             if arm.failure is not None:
                 failed[f"{arm.name}: {arm.failure.message}"] = None

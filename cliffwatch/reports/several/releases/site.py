@@ -54,6 +54,11 @@ def page_of(suite: SuiteAudit) -> str:
     return f"{suite.name}.html"
 
 
+def is_page_of_suite(page: str) -> bool:
+    """True if a text is the page of a suite of some audit."""
+    return f'<a href="index.html">{words.SUBJECT} ' in page
+
+
 def _blocks(suite: SuiteAudit) -> Iterator[tuple[Step, FunctionBlock]]:
     """The functions behind the changes of a suite: rows with the same cause share a block."""
     by_step: dict[tuple[str, str], list[tuple[AuditRow, Step]]] = {}

@@ -20,8 +20,12 @@ HOW = (
 )
 
 
+SUBJECT = "BPF from linux"
+"""First words of the title."""
+
+
 def title(audit: Audit) -> str:
-    return f"BPF from linux {audit.releases[0].version} to {audit.releases[-1].version}"
+    return f"{SUBJECT} {audit.releases[0].version} to {audit.releases[-1].version}"
 
 
 def setting(audit: Audit) -> str:

@@ -11,13 +11,12 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Failure
 from cliffwatch.formats.releases_record import ReleasesRecord, SuiteFailureRecord, SuiteRunRecord
 from cliffwatch.formats.result_directory import Run, read_run
-from cliffwatch.reports.several.releases.reading import RECORD
-from cliffwatch.samples import Arm, CaseKey
+from cliffwatch.reports.several.releases.folder import RECORD, read_suite_run, unmeasured_cases
 from cliffwatch_runner import clock
 from cliffwatch_runner.command.releases.trees import REPOSITORY
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
-from cliffwatch_runner.results.files import write_document
+from cliffwatch_runner.results.files import set_aside, write_document
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import FinishedRun, run
 
@@ -39,12 +38,24 @@ class ReleasesRun:
 
     def measure(self) -> None:
         """Measures what is not done. Ends early if `stop` is set."""
-        write_document(self.folder / RECORD, self.record)
+        self._drop_damaged()
         for number, suite in enumerate(self.record.suites, 1):
             if self.stop.is_set():
                 return
             self.progress.note(f"suite {suite}, {number} of {len(self.record.suites)}")
             self._measure_suite(suite)
+
+    def _drop_damaged(self) -> None:
+        """Forgets runs that cannot be read whole, so that they are measured again, and writes the record."""
+        kept: list[SuiteRunRecord] = []
+        for about in self.record.runs:
+            run = read_suite_run(self.folder, about)
+            if isinstance(run, Failure):
+                self.progress.note(f"{about.suite} is measured again: {run.message}")
+                set_aside(self.folder / about.folder)
+            else:
+                kept.append(about)
+        self._write(msgspec.structs.replace(self.record, runs=tuple(kept)))
 
     def _measure_suite(self, suite: str) -> None:
         names = [release.name for release in self.record.releases]
@@ -53,7 +64,7 @@ class ReleasesRun:
             return  # nothing of the tree's is measured with: an own bench would change nothing
         bench = shared.record.bench.from_
         for name in names:
-            missing = () if name == bench else _unmeasured(shared.arms.get(name))
+            missing = () if name == bench else unmeasured_cases(shared.arms.get(name))
             if missing and not self.stop.is_set():
                 self._run(suite, [name], name, own=True, cases=tuple(map(str, missing)))
 
@@ -147,18 +158,9 @@ class ReleasesRun:
         )
         self.failed += failures
         for each in failures:
-            self.progress.note(f"{suite}: {each.message}")
+            self.progress.note(f"{suite}, with the bench of {bench}: {each.message}")
         self._write(msgspec.structs.replace(self.record, failures=(*kept, *added)))
 
     def _write(self, record: ReleasesRecord) -> None:
         self.record = record
         write_document(self.folder / RECORD, record)
-
-
-def _unmeasured(arm: Arm | None) -> tuple[CaseKey, ...]:
-    """Cases without a value on an arm that booted."""
-    if arm is None or arm.failure is not None:
-        return ()
-    measured = {sample.case.planned for boot in arm.boots for sample in boot.samples}
-    asked = dict.fromkeys(outcome.case.planned for boot in arm.boots for outcome in boot.outcomes)
-    return tuple(case for case in asked if case not in measured)

@@ -1,0 +1,68 @@
+"""Reads the folder of an audit: its record, and its result directories."""
+
+from pathlib import Path
+
+from cliffwatch.comparing.attribution.run import CODE, code_of_run
+from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.formats.reading import read_as
+from cliffwatch.formats.releases_record import ReleasesRecord, SuiteRunRecord
+from cliffwatch.formats.result_directory import Run, read_run
+from cliffwatch.parsers.readings import Problem
+from cliffwatch.parsers.received.opening import read_regular
+from cliffwatch.samples import Arm, CaseKey
+
+RECORD = "releases.json"
+_LARGEST_BYTES = 16 << 20
+_RESTORE = "restore the folder, or run the command without --report-only, which measures it again"
+
+
+def read_record(folder: Path) -> ReleasesRecord | Failure:
+    """Reads releases.json of a folder."""
+    try:
+        content = read_regular(folder / RECORD, _LARGEST_BYTES)
+    except OSError as error:
+        return wrong_usage(
+            f"{folder} is no folder of `cliffwatch releases`: {error.strerror or error}",
+            "name the folder that was given as --out",
+        )
+    record = read_as(content, ReleasesRecord)
+    if isinstance(record, Problem):
+        return wrong_usage(
+            f"{folder / RECORD} cannot be read: {record}", "measure into a new folder with --out"
+        )
+    return record
+
+
+def read_suite_run(folder: Path, about: SuiteRunRecord) -> Run | Failure:
+    """Reads a run of an audit. A run of another suite, or without all its boots, is a failure."""
+    home = folder / about.folder
+    run = read_run(home)
+    if isinstance(run, Failure):
+        return wrong_usage(run.message, _RESTORE)
+    if run.record.suites != (about.suite,):
+        measured = ", ".join(run.record.suites) or "no suite"
+        return wrong_usage(f"{home} is a run of {measured}, not of {about.suite}", _RESTORE)
+    absent = len(run.absent_boots)
+    if absent:
+        there = sum(len(arm.boots) for arm in run.arms.values())
+        return wrong_usage(f"{home} has {there} of the {there + absent} boots that it planned", _RESTORE)
+    return run
+
+
+def find_unread_code(run: Run) -> str:
+    """Says that code.json of a run cannot be read; empty if it can, or if the run has none."""
+    if code_of_run(run.path) is not None or not (run.path / CODE).exists():
+        return ""
+    return (
+        f"{run.path.parent.name}/{run.path.name}/{CODE} cannot be read: sizes of kernels and differences of"
+        " code are not told"
+    )
+
+
+def unmeasured_cases(arm: Arm | None) -> tuple[CaseKey, ...]:
+    """Cases of the plan without a value on an arm that booted. Empty if it is None or has failed."""
+    if arm is None or arm.failure is not None:
+        return ()
+    measured = {sample.case.planned for boot in arm.boots for sample in boot.samples}
+    asked = dict.fromkeys(outcome.case.planned for boot in arm.boots for outcome in boot.outcomes)
+    return tuple(case for case in asked if case not in measured)
