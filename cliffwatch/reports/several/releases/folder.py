@@ -55,7 +55,7 @@ def find_unread_code(run: Run) -> str:
         return ""
     return (
         f"{run.path.parent.name}/{run.path.name}/{CODE} cannot be read: sizes of kernels and differences of"
-        " code are not told"
+        " code are not reported"
     )
 
 
