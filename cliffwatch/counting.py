@@ -15,6 +15,12 @@ def count_noun(count: float | str, one: str, several: str | None = None) -> str:
     return f"{number} {one if number == '1' else several or f'{one}s'}"
 
 
+def join_words(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; empty where there are none. Equal words once."""
+    *others, last = dict.fromkeys(words) or ("",)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def range_words(values: Sequence[float], form: str = ".2g") -> str:
     """`5`, or `5 to 22`: the least and the largest; empty where there are none."""
     if not values:

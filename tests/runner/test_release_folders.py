@@ -127,3 +127,20 @@ def test_pages_and_tables_of_suites_that_the_audit_no_longer_has_are_removed(cop
     tables = {each.name for each in (copied / "data").iterdir()}
     assert "mine.csv" in tables
     assert not {name for name in tables if name.startswith("sockmap")}
+
+
+def test_a_case_without_a_value_in_any_release_is_in_the_report_and_on_its_page(copied: Path) -> None:
+    reason = "not finished after 30 s of guest time"
+    for path in (copied / "runs" / "local-storage" / "boots").glob("*/samples.json"):
+        measured = json.loads(path.read_text())
+        slow = "local-storage-cache-seq-get"
+        measured["samples"] = [each for each in measured["samples"] if each["benchmark"] != slow]
+        for outcome in measured["outcomes"]:
+            if outcome["benchmark"] == slow:
+                outcome |= {"status": "failed", "reason": reason}
+        path.write_text(json.dumps(measured))
+    report_only(copied)
+
+    line = f"no release: 3 cases, such as local-storage-cache-seq-get/nr_maps=1: {reason}"
+    assert f"- {line}\n" in (copied / "report.md").read_text()
+    assert f"<li>{line}</li>" in (copied / "site" / "local-storage.html").read_text()

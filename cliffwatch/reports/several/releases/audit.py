@@ -48,6 +48,10 @@ class Step:
     """The functions behind the change; None if instructions were not counted by function."""
 
     @property
+    def has_both_values(self) -> bool:
+        return self.row.base is not None and self.row.head is not None
+
+    @property
     def size(self) -> float:
         """Size of the change, a fraction; 0 if no change is reported."""
         return abs(self.row.change or 0.0) if self.row.verdict in CHANGES else 0.0
@@ -87,6 +91,8 @@ class SuiteAudit:
     name: str
     rows: tuple[AuditRow, ...]
     """Those with the largest changes first."""
+    empty_cases: tuple[tuple[CaseKey, tuple[Cell, ...]], ...]
+    """Cases without a value in any release, with the reason in each."""
     sweeps: tuple[tuple[str, str, Sweep], ...]
     """Curves whose course or break changed: earlier release, later release, curve."""
     notes: tuple[str, ...]

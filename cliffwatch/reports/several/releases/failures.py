@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from cliffwatch.catalogue.discovery import NO_CASE_RUNS
-from cliffwatch.counting import count_noun
+from cliffwatch.counting import count_noun, join_words
 from cliffwatch.formats.releases_record import SuiteFailureRecord
 from cliffwatch.formats.result_directory import Run
 from cliffwatch.reports.several.releases.folder import unmeasured_cases
@@ -24,7 +24,7 @@ def tell_failures(failures: Sequence[SuiteFailureRecord], shared: Run | None) ->
         by_message.setdefault(failure.message, []).append(failure.bench)
     for message, benches in by_message.items():
         if shared is None:
-            yield f"{message} (with the bench of {_join(benches)})"
+            yield f"{message} (with the bench of {join_words(benches)})"
             continue
         for bench in dict.fromkeys(benches):
             yield _tell_retry(message, bench, unmeasured_cases(shared.arms.get(bench)))
@@ -37,9 +37,3 @@ def _tell_retry(message: str, bench: str, cases: Sequence[CaseKey]) -> str:
         return f"{named} no value with the bench of {bench} either: {message}"
     reason = message.removeprefix(NO_CASE_RUNS) if message.startswith(NO_CASE_RUNS) else ""
     return f"{named} no bench in {bench}{reason}"
-
-
-def _join(names: Sequence[str]) -> str:
-    """`6.1`, `6.1 and 6.12`, `6.1, 6.12 and 7.3`."""
-    *others, last = dict.fromkeys(names)
-    return f"{', '.join(others)} and {last}" if others else last

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
-from cliffwatch.reports.several.releases import words
+from cliffwatch.reports.several.releases import gaps, words
 from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Step, SuiteAudit
 from cliffwatch.reports.styles import visible
 
@@ -114,7 +114,8 @@ def _suite(audit: Audit, suite: SuiteAudit) -> Iterator[str]:
             f"{a} to {b}, {sweep.benchmark} over {sweep.parameter}: {sweep.words}"
             for a, b, sweep in suite.sweeps
         ),
-        *words.unmeasured(suite, audit.releases),
+        *gaps.unmeasured(suite, audit.releases),
+        *gaps.unjudged(suite),
         *suite.notes,
     ]
     if told:

@@ -119,6 +119,8 @@ def _suite(
         ]
     own = {about.bench: run.arms.get(about.bench) for about, run in runs if about.own}
     rows += _rows(None, releases, {each: own.get(each) for each in releases}, {})
+    measured = {row.case.planned for row in rows}
+    empty = [each for _, run in shared for each in _empty_cases(run, releases) if each[0] not in measured]
     for _, run in runs:
         failed |= dict.fromkeys(filter(None, (find_unread_code(run),)))
         for arm in run.record.arms:
@@ -128,10 +130,21 @@ def _suite(
     return SuiteAudit(
         name=name,
         rows=tuple(rows),
+        empty_cases=tuple(empty),
         sweeps=tuple(sweeps),
         notes=tuple(failed),
         seconds=sum(about.seconds for about, _ in runs),
     )
+
+
+def _empty_cases(run: Run, releases: Sequence[str]) -> Iterator[tuple[CaseKey, tuple[Cell, ...]]]:
+    """Cases that the run did not measure, in the plan's order, and those that it left out."""
+    left_out = {each.case: each.reason or each.status for each in run.record.left_out}
+    arms = [run.arms.get(name) for name in releases]
+    reasons = [left_out if arm is None else left_out | dict(_reasons(arm)) for arm in arms]
+    for case in dict.fromkeys((*(each.case for each in run.record.plan.cases), *left_out)):
+        if any(case in each for each in reasons):
+            yield case, tuple(Cell(value=None, reason=each.get(case, "not measured")) for each in reasons)
 
 
 Compared = Mapping[tuple[str, str], tuple[ComparisonSet, Functions]]
@@ -172,6 +185,7 @@ def _rows(
 ) -> Iterator[AuditRow]:
     values = {name: _values(arm) for name, arm in arms.items() if arm is not None}
     reasons = {name: _reasons(arm) for name, arm in arms.items() if arm is not None}
+    untried = "" if bench is None else "not measured"  # an own bench is tried where the shared one fails
     steps: dict[Key, dict[str, Step]] = {}
     for (earlier, later), (each, functions) in compared.items():
         for row in each.primary_rows():
@@ -191,7 +205,7 @@ def _rows(
                     value=values.get(name, {}).get(key),
                     reason=""
                     if key in values.get(name, {})
-                    else reasons.get(name, {}).get(case.planned, "not measured"),
+                    else reasons.get(name, {}).get(case.planned, untried),
                 )
                 for name in releases
             ),

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from cliffwatch.comparing.attribution.blocks import FunctionBlock, blocks_of_cases
 from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
-from cliffwatch.reports.several.releases import words
+from cliffwatch.reports.several.releases import gaps, words
 from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Step, SuiteAudit
 from cliffwatch.reports.several.releases.sparkline import sparkline
 from cliffwatch.reports.styles import visible
@@ -45,7 +45,8 @@ def pages_of(audit: Audit) -> Iterator[tuple[str, str]]:
                 title=f"{suite.name}, {audit.releases[0].name} to {audit.releases[-1].name}",
                 suite=suite,
                 blocks=list(_blocks(suite)),
-                unmeasured=list(words.unmeasured(suite, audit.releases)),
+                unmeasured=list(gaps.unmeasured(suite, audit.releases)),
+                unjudged=list(gaps.unjudged(suite)),
             ),
         )
 

@@ -7,7 +7,7 @@ from cliffwatch.comparing.attribution.sentences import describe_move
 from cliffwatch.comparing.comparison import CHANGES, DECIDED
 from cliffwatch.counting import count_noun, format_duration
 from cliffwatch.reports import figures
-from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Release, Step, SuiteAudit
+from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Step
 
 _MOST_FUNCTIONS = 3
 _MOST_LARGEST = 10
@@ -57,9 +57,11 @@ def counts(audit: Audit) -> Iterator[str]:
 
 def _count_steps(steps: Sequence[Step]) -> str:
     found = {verdict: sum(step.row.verdict == verdict for step in steps) for verdict in _VERDICTS}
-    rest = len(steps) - sum(found.values())
-    parts = [f"{found[verdict]} {word}" for verdict, word in _VERDICTS.items()]
-    return ", ".join([*parts, *([f"{rest} not judged"] if rest else [])])
+    alone = sum(not step.has_both_values and step.row.verdict not in _VERDICTS for step in steps)
+    rest = len(steps) - sum(found.values()) - alone
+    counted = [f"{found[verdict]} {word}" for verdict, word in _VERDICTS.items()]
+    counted += [f"{alone} measured in one of them alone"] if alone else []
+    return ", ".join([*counted, *([f"{rest} not judged"] if rest else [])])
 
 
 _VERDICTS = {
@@ -96,11 +98,15 @@ def values(row: AuditRow) -> Iterator[str]:
 
 
 def change(step: Step | None) -> str:
-    """The change of a step: `▲ +4.91 %`; `~` within the noise; `-` if nothing is compared."""
-    if step is None or (step.row.change is None and step.row.verdict not in CHANGES):
+    """The change of a step: `▲ +4.91 %`; `~` within the noise; `-` if a release has no value.
+
+    A row that was not judged has the sign of its verdict alone.
+    """
+    if step is None or not (step.has_both_values or step.row.verdict in CHANGES):
         return "-"
     sign = figures.SIGNS[step.row.verdict]
-    return f"{sign} {figures.change(step.row)}".strip()
+    told = step.row.change is not None or step.row.verdict in CHANGES
+    return f"{sign} {figures.change(step.row)}".strip() if told else sign.strip() or "-"
 
 
 def decided(step: Step | None) -> bool:
@@ -157,18 +163,8 @@ def moved(audit: Audit) -> Iterator[tuple[AuditRow, Step, str]]:
     for suite in audit.suites:
         for row in suite.rows:
             for step in row.steps:
-                if step is not None and step.functions is not None and step.functions.hidden_in:
-                    sentences = [describe_move(move) for move in step.functions.moves]
+                if step is not None and step.row.verdict == "unchanged" and step.functions is not None:
+                    hidden = step.functions.moves if step.functions.hidden_in else ()
+                    sentences = [describe_move(move) for move in hidden]
                     if sentences:
                         yield row, step, "; ".join(sentences[:_MOST_FUNCTIONS])
-
-
-def unmeasured(suite: SuiteAudit, releases: tuple[Release, ...]) -> Iterator[str]:
-    """Why cells are empty: a line for each release and reason, with the number of cases."""
-    reasons: dict[tuple[str, str], set[str]] = {}
-    for row in suite.rows:
-        for release, cell in zip(releases, row.cells, strict=True):
-            if cell.value is None and cell.reason and row.bench is not None:
-                reasons.setdefault((release.name, cell.reason), set()).add(str(row.case))
-    for (name, reason), cases in reasons.items():
-        yield f"{name}: {count_noun(len(cases), 'case')}, such as {min(cases)}: {reason}"
