@@ -41,7 +41,7 @@ class SuiteRunRecord(Part, frozen=True, kw_only=True):
     folder: RunFolder
     bench: Name
     own: bool
-    seconds: float
+    seconds: Annotated[float, Meta(ge=0, le=1e9)]
 
 
 class SuiteFailureRecord(Part, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -60,9 +61,8 @@ def put_other_suite(run: Path) -> None:
     ],
 )
 def test_a_report_of_a_damaged_run_is_refused_and_stays_as_it_was(
-    copied: Path, damage: object, message: str
+    copied: Path, damage: Callable[[Path], object], message: str
 ) -> None:
-    assert callable(damage)
     damage(copied / "runs" / "local-storage")
     before = (copied / "report.md").read_bytes()
     done = report_only(copied)
@@ -144,3 +144,82 @@ def test_a_case_without_a_value_in_any_release_is_in_the_report_and_on_its_page(
     line = f"no release: 3 cases, such as local-storage-cache-seq-get/nr_maps=1: {reason}"
     assert f"- {line}\n" in (copied / "report.md").read_text()
     assert f"<li>{line}</li>" in (copied / "site" / "local-storage.html").read_text()
+
+
+def put_folder(path: Path) -> None:
+    if path.is_file():
+        path.unlink()
+    path.mkdir()
+
+
+def put_file(path: Path) -> None:
+    shutil.rmtree(path)
+    path.touch()
+
+
+def put_dangling_link(path: Path) -> None:
+    shutil.rmtree(path)
+    path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "put"),
+    [("report.md", put_folder), ("site", put_file), ("site", put_dangling_link), ("data", put_file)],
+)
+def test_a_report_that_cannot_be_written_is_refused_with_the_name_that_is_in_the_way(
+    copied: Path, name: str, put: Callable[[Path], None]
+) -> None:
+    put(copied / name)
+    done = report_only(copied)
+
+    assert done.exit_code == Exit.USAGE, done.output
+    assert f"{copied / name} cannot be written" in done.stderr
+    assert "move it away" in said(done)
+
+
+def test_a_report_that_is_a_link_is_replaced_and_not_followed(copied: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.md"
+    mine.write_text("mine")
+    (copied / "report.md").unlink()
+    (copied / "report.md").symlink_to(mine)
+    (copied / ".report.md.writing").symlink_to(mine)
+    done = report_only(copied)
+
+    assert done.exit_code == Exit.DONE, done.output
+    assert mine.read_text() == "mine"
+    assert (copied / "report.md").read_text().startswith("# BPF from linux")
+
+
+@pytest.mark.parametrize("seconds", [1e308, -5])
+def test_a_record_with_an_impossible_time_is_refused(copied: Path, seconds: float) -> None:
+    record = json.loads((copied / "releases.json").read_text())
+    record["runs"][0]["seconds"] = seconds
+    (copied / "releases.json").write_text(json.dumps(record))
+    done = report_only(copied)
+
+    assert done.exit_code == Exit.USAGE, done.output
+    assert "releases.json cannot be read" in said(done)
+
+
+@pytest.mark.parametrize("file", ["index.html", "run.json", "Makefile"])
+def test_a_folder_of_something_else_is_refused_and_left_alone(
+    audited: tuple[Result, Path], tmp_path: Path, file: str
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / file).write_text("mine")
+    done = go_on(audited, mine)
+
+    assert done.exit_code == Exit.USAGE, done.output
+    assert f"{mine} holds no audit but other files, such as {file}" in said(done)
+    assert "name a new or an empty folder with --out" in said(done)
+    assert [each.name for each in mine.iterdir()] == [file]
+
+
+def test_an_out_that_cannot_be_a_folder_is_refused(audited: tuple[Result, Path], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = go_on(audited, tmp_path / "file" / "audit")
+
+    assert done.exit_code == Exit.USAGE, done.output
+    assert "results cannot be written to" in said(done)
+    assert "name a folder that you can write with --out" in said(done)

@@ -3,8 +3,10 @@
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from cliffwatch.formats.boot_record import (
     BootRecord,
@@ -35,12 +37,27 @@ def write_document(path: Path, document: Part) -> None:
     _write(path, document_text(document))
 
 
+def write_text(path: Path, text: str) -> None:
+    """Writes a text. Characters that UTF-8 does not have become `?`."""
+    _write(path, text.encode("utf-8", errors="replace"))
+
+
 def _write(path: Path, content: bytes) -> None:
-    """Writes a file atomically: after a crash of the host it is complete or absent."""
+    with open_replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def open_replacing(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file that takes the place of `path` at the end: after a crash it is complete or absent.
+
+    A link at `path` is replaced, not followed. Raises OSError.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.writing")
+    temporary.unlink(missing_ok=True)  # a crash left it, or somebody linked it elsewhere
     with temporary.open("wb") as file:
-        file.write(content)
+        yield file
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)

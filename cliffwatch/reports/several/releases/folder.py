@@ -54,8 +54,8 @@ def find_unread_code(run: Run) -> str:
     if code_of_run(run.path) is not None or not (run.path / CODE).exists():
         return ""
     return (
-        f"{run.path.parent.name}/{run.path.name}/{CODE} cannot be read: it has the sizes of kernels and how their"
-        " code differs"
+        f"{run.path.parent.name}/{run.path.name}/{CODE} cannot be read: it has the sizes of kernels and how"
+        " their code differs"
     )
 
 

@@ -12,8 +12,27 @@ from cliffwatch.reports.several.releases.folder import RECORD, read_record
 from cliffwatch_runner import clock
 from cliffwatch_runner.command.releases.asked import Asked
 from cliffwatch_runner.command.releases.measure import RUNS
-from cliffwatch_runner.command.releases.trees import open_releases
+from cliffwatch_runner.command.releases.trees import REPOSITORY, open_releases
+from cliffwatch_runner.plan.writable_folders import check_results
 from cliffwatch_runner.run.progress import Progress
+
+LOCK = ".lock"
+_BEFORE_THE_RECORD = (LOCK, REPOSITORY, f".{RECORD}.writing")
+"""What an audit may have written when it ended before its record."""
+
+
+def check_folder(out: Path) -> Failure | None:
+    """Returns why no audit can be in a folder. It need not exist yet, and is left as it is."""
+    refused = check_results(out)
+    if refused is not None or not out.exists() or (out / RECORD).exists():
+        return refused
+    others = sorted(each.name for each in out.iterdir() if each.name not in _BEFORE_THE_RECORD)
+    if not others:
+        return None
+    return wrong_usage(
+        f"{out} holds no audit but other files, such as {others[0]}",
+        "name a new or an empty folder with --out",
+    )
 
 
 def open_record(asked: Asked, progress: Progress) -> ReleasesRecord | Failure:

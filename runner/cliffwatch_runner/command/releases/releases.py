@@ -20,7 +20,7 @@ from cliffwatch_runner.command.options.measuring import isolation_option, profil
 from cliffwatch_runner.command.options.suites import case_option
 from cliffwatch_runner.command.releases.asked import NEWEST, Asked
 from cliffwatch_runner.command.releases.measure import ReleasesRun
-from cliffwatch_runner.command.releases.opening import open_record
+from cliffwatch_runner.command.releases.opening import LOCK, check_folder, open_record
 from cliffwatch_runner.command.releases.reporting import Written, write_reports
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
@@ -56,7 +56,7 @@ from cliffwatch_runner.run.progress import Progress, TimedPhases, progress_displ
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path),
     required=True,
     help="Folder of results and reports. An audit that was begun there is resumed.",
 )
@@ -136,9 +136,12 @@ def _measure_and_report(asked: Asked, console: Console, failed: list[Failure]) -
 def _measure(
     asked: Asked, request: RunRequest, progress: Progress, stop: threading.Event, failed: list[Failure]
 ) -> Failure | None:
+    refused = check_folder(asked.out)
+    if refused is not None:
+        return refused
     asked.out.mkdir(parents=True, exist_ok=True)
     waiting = "waiting for another audit in this folder to end"
-    with hold_lock(asked.out / ".lock", waiting=lambda: progress.note(waiting), should_stop=stop.is_set):
+    with hold_lock(asked.out / LOCK, waiting=lambda: progress.note(waiting), should_stop=stop.is_set):
         record = open_record(asked, progress)
         if isinstance(record, Failure):
             return record

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.failure import Failure
+from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.result_directory import read_run
 from cliffwatch.parsers.table.comma_separated import csv_lines
 from cliffwatch.parsers.table.parquet import has_parquet, write_parquet
 from cliffwatch.parsers.table.rows import rows_of_arm
+from cliffwatch.reports.several.releases.audit import Audit
 from cliffwatch.reports.several.releases.folder import read_record
 from cliffwatch.reports.several.releases.markdown import markdown_of
 from cliffwatch.reports.several.releases.reading import read_audit
 from cliffwatch.reports.several.releases.site import is_page_of_suite, pages_of
 from cliffwatch.reports.several.releases.text import text_of
+from cliffwatch_runner.results.files import open_replacing, write_text
 
 REPORT, SITE, DATA = "report.md", "site", "data"
 _TABLES = (".parquet", ".csv")
@@ -39,23 +41,35 @@ def write_reports(folder: Path, *, interrupted: bool = False) -> Written | Failu
     audit = read_audit(folder)
     if isinstance(audit, Failure):
         return audit
+    try:
+        _write(folder, audit)
+    except OSError as error:
+        return wrong_usage(
+            f"{error.filename2 or error.filename or folder} cannot be written: {error.strerror or error}",
+            "move it away, or free space there, then write the reports with --report-only",
+        )
+    where = f"\n{folder / REPORT}, {folder / SITE / 'index.html'}, {folder / DATA}\n"
+    empty = not any(suite.rows for suite in audit.suites)
+    return Written(text=text_of(audit) + where, interrupted=interrupted, empty=empty)
+
+
+def _write(folder: Path, audit: Audit) -> None:
     site = folder / SITE
     site.mkdir(exist_ok=True)
     pages = dict(pages_of(audit))
     for name, text in pages.items():
-        (site / name).write_text(text, encoding="utf-8", errors="replace")
+        write_text(site / name, text)
     _remove_pages(site, set(pages))
-    (folder / REPORT).write_text(markdown_of(audit), encoding="utf-8", errors="replace")
+    write_text(folder / REPORT, markdown_of(audit))
     _write_data(folder, (suite.name for suite in load_catalogue().suites))
-    where = f"\n{folder / REPORT}, {site / 'index.html'}, {folder / DATA}\n"
-    empty = not any(suite.rows for suite in audit.suites)
-    return Written(text=text_of(audit) + where, interrupted=interrupted, empty=empty)
 
 
 def _remove_pages(site: Path, written: set[str]) -> None:
     """Removes pages of suites that the audit no longer has. Pages of others stay."""
     for page in site.glob("*.html"):
-        if page.name not in written and is_page_of_suite(page.read_text(encoding="utf-8", errors="replace")):
+        if page.name in written or not page.is_file():
+            continue
+        if is_page_of_suite(page.read_text(encoding="utf-8", errors="replace")):
             page.unlink()
 
 
@@ -78,7 +92,7 @@ def _write_data(folder: Path, suites: Iterable[str]) -> None:
         rows = (row for arm in run.arms.values() for row in rows_of_arm(name, arm, arm.boots, {}))
         table = data / f"{name}.{'parquet' if has_parquet() else 'csv'}"
         written.add(table.name)
-        with table.open("wb") as file:
+        with open_replacing(table) as file:
             if has_parquet():
                 write_parquet(file, rows)
             else:
