@@ -3,6 +3,7 @@
 A request without a setup compares two revisions with suites of the catalogue.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, NamedTuple
 
@@ -41,7 +42,19 @@ ModuleVersion = Annotated[str, Meta(pattern=r"^(?:v[0-9][0-9A-Za-z.+-]{0,80}|[0-
 Cpus = Annotated[int, Meta(ge=1, le=255)]
 MOST_ASKED_LAYOUTS = 100
 Layouts = Annotated[int, Meta(ge=1, le=MOST_ASKED_LAYOUTS)]
-Seconds = Annotated[float, Meta(ge=1, le=7 * 86400)]
+LONGEST_HOURS = 168
+"""The longest time that can be asked for: a week."""
+Seconds = Annotated[float, Meta(ge=1, le=LONGEST_HOURS * 3600)]
+TIME_CHOICES = f"one such as 20m, 1.5h or 90s, at most {LONGEST_HOURS}h"
+_TIME = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([smh])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+def parse_time(text: str) -> float | None:
+    """Returns the seconds of a time such as `20m`; None if it is none, below a second, or too long."""
+    given = _TIME.fullmatch(text)
+    seconds = 0.0 if given is None else float(given[1]) * _SECONDS[given[2]]
+    return seconds if 1 <= seconds <= LONGEST_HOURS * 3600 else None
 
 
 class SetupFile(Part, forbid_unknown_fields=True, frozen=True, kw_only=True):

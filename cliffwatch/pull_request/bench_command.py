@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from cliffwatch.failure import Failure, wrong_usage
-from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS
-from cliffwatch.pull_request.policy_boots import TIME_CHOICES, seconds_of
+from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS, TIME_CHOICES, parse_time
 from cliffwatch.samples import BOOTS_WORDS, MODES, Mode
 from cliffwatch.trees.addresses import refuse_branch
 
@@ -44,7 +43,7 @@ _FORMS: Mapping[str, Callable[[str], object]] = {
     "mode": re.compile("|".join(MODES)).fullmatch,
     "boots": lambda boots: boots in BOOTS_WORDS or boots in map(str, range(1, MOST_BOOTS + 1)),
     "layouts": lambda number: number in map(str, range(1, MOST_ASKED_LAYOUTS + 1)),
-    "time": lambda time: seconds_of(time) is not None,
+    "time": lambda time: parse_time(time) is not None,
     "base": lambda name: refuse_branch(name) is None,
     "case": _CASE.fullmatch,
 }
@@ -114,7 +113,7 @@ def parse_bench_command(comment: str) -> BenchCommand | Failure | None:
         modes=cast(tuple[Mode, ...], values.get("mode", ())),
         boots=next(iter(values.get("boots", ())), None),
         layouts=next(map(int, values.get("layouts", ())), None),
-        seconds=next(map(seconds_of, values.get("time", ())), None),
+        seconds=next(map(parse_time, values.get("time", ())), None),
         base=next(iter(values.get("base", ())), None),
         cases=values.get("case", ()),
     )

@@ -1,19 +1,13 @@
 """Reads from a policy how often each kernel is measured: boots or a time, and its layouts."""
 
-import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS, Setup, find_conflict
+from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS, TIME_CHOICES, Setup, find_conflict, parse_time
 from cliffwatch.pull_request.policy_reader import PolicyReader, shorten_value
 from cliffwatch.samples import BOOTS_CHOICES, BOOTS_WORDS, DEFAULT_BOOTS, MOST_ASKED_BOOTS, BootsWord
 
 Boots = int | BootsWord
-
-_TIME = re.compile(r"([1-9][0-9]{0,3})([smh])", re.ASCII)
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
-_LONGEST_HOURS = 168
-TIME_CHOICES = f"one such as 20m, 2h or 90s, at most {_LONGEST_HOURS}h"
 
 
 def read_boots(reader: PolicyReader, content: Mapping[str, object]) -> Boots:
@@ -47,17 +41,10 @@ def refuse_conflict(reader: PolicyReader, setup: Setup, boots: Boots, modes: Col
 
 
 def _read_time(reader: PolicyReader, value: object) -> float | None:
-    seconds = seconds_of(value) if isinstance(value, str) else None
+    seconds = parse_time(value) if isinstance(value, str) else None
     if value is not None and seconds is None:
         reader.refuse(("time",), f"'time' is {shorten_value(value)}; give {TIME_CHOICES}")
     return seconds
-
-
-def seconds_of(text: str) -> float | None:
-    """Reads a time such as `20m`; None if it is none, or too long."""
-    given = _TIME.fullmatch(text)
-    seconds = None if given is None else float(int(given[1]) * _SECONDS[given[2]])
-    return seconds if seconds is not None and seconds <= _LONGEST_HOURS * 3600 else None
 
 
 def _is_count(value: object, most: int) -> bool:

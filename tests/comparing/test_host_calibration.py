@@ -3,9 +3,10 @@
 import math
 from dataclasses import replace
 
+import msgspec
 import pytest
 from arms import SEQ_GET
-from equal_kernels import around, of_kernel, run_of
+from equal_kernels import HOST, around, of_kernel, run_of
 
 from cliffwatch.comparing.environments.calibration import calibrate, calibration_lines
 from cliffwatch.failure import Failure
@@ -82,6 +83,28 @@ def test_an_arm_that_differs_from_its_equal_fails_it() -> None:
     (change,) = document.false_changes
     assert change.startswith(f"{SEQ_GET} hits-latency: +3.00% between base and control")
     assert document.rows[0].difference == pytest.approx(0.03, abs=1e-3)
+
+
+def two_suites(**of_second: object) -> CalibrationDocument | Failure:
+    """A calibration of two suites, the second of which was measured a day later."""
+    arms = [of_kernel(name, around(100, 0.001, 12)) for name in ("base", "head")]
+    first, second = (run_of(*arms, suite=suite) for suite in ("local-storage", "ringbufs"))
+    later = msgspec.structs.replace(second.record, created="2026-11-22T10:00:00+00:00", **of_second)
+    return calibrate([first, replace(second, record=later)], ("local-storage", "ringbufs"))
+
+
+def test_a_calibration_is_as_old_as_the_oldest_of_its_runs() -> None:
+    document = two_suites()
+    assert isinstance(document, CalibrationDocument)
+    assert document.created == "2026-11-21T10:00:00+00:00"
+
+
+def test_runs_of_a_host_that_changed_between_them_make_no_calibration() -> None:
+    cpu = {"model_name": "AMD EPYC 7502", "microcode": ["0x830107d"]}
+    refused = two_suites(host={**HOST, "cpu": cpu})
+    assert isinstance(refused, Failure)
+    assert str(refused).startswith("microcode of this host changed between these runs")
+    assert "--out" in refused.next_step
 
 
 def test_a_suite_that_was_not_measured_is_named_and_fails_it() -> None:

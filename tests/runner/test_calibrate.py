@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from equal_kernels import around, of_kernel, run_of
+from toy import git
 
 from cliffwatch.command.main import main
 from cliffwatch.failure import wrong_usage
@@ -25,23 +27,29 @@ class Measuring:
     complete: set[Path] = field(default_factory=set)
 
     measures: bool = True
+    status: int = 0
+    commit: str = "b" * 40
     real: Callable[..., Any] = process.run
 
     def run(self, argv: list[str], **named: Any) -> Any:
         if "cliffwatch.command" not in argv:
             return self.real(argv, **named)
         if not self.measures:
-            return None
-        self.measured.append(argv)
-        self.complete.add(Path(argv[argv.index("--out") + 1]))
-        self.now += 3600
-        return None
+            return SimpleNamespace(status=4)
+        folder = Path(argv[argv.index("--out") + 1])
+        if folder not in self.complete:
+            self.measured.append(argv)
+            self.complete.add(folder)
+            self.now += 3600
+        return SimpleNamespace(status=self.status)
 
     def read(self, folder: Path) -> Any:
         if folder not in self.complete:
             return wrong_usage("nothing there", "measure")
         arms = [of_kernel(name, around(100, 0.001, 12)) for name in ("base", "head")]
-        return run_of(*arms, platform="rehearsal-x86-64", suite=folder.name)
+        arms = [replace(arm, facts={**arm.facts, "commit": self.commit}) for arm in arms]
+        made = run_of(*arms, platform="rehearsal-x86-64", suite=folder.name)
+        return replace(made, path=folder)
 
 
 @pytest.fixture
@@ -100,8 +108,13 @@ def test_base_and_head_are_one_kernel(measuring: Measuring, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--suite", "nosuch"), "no suite nosuch"),
-        (("--time", "soon"), "give minutes or hours, such as 90m or 12h"),
+        (("--suite", "nosuch"), "there is no suite 'nosuch'"),
+        (("--suite", ","), "there is no suite ''"),
+        (("--suite", "auto"), "--suite auto: a kernel and itself differ in no code"),
+        (("--case", "nosuch"), "--case: no case of the plan matches 'nosuch'"),
+        (("--platform", "amd-rome"), "would store emulated time under the name of a machine"),
+        (("--time", "soon"), "'soon' is no time: give one such as"),
+        (("--time", "0m"), "'0m' is no time"),
         (("--mode", "icount"), "--accel"),
         (("--tree", "nosuch"), "nosuch"),
         (("--url", "http://localhost:1", "--token-file", "nosuch"), "nosuch"),
@@ -116,6 +129,44 @@ def test_what_it_cannot_do_is_refused_before_anything_is_measured(
     assert ended.exit_code == 2
     assert message in ended.output
     assert "suite local-storage, 1 of 2" not in ended.output
+
+
+def test_a_case_is_measured_in_the_suite_that_has_it(measuring: Measuring, tmp_path: Path) -> None:
+    ended = run(tmp_path, "--case", "seq-get/nr_maps=16")
+    assert ended.exit_code == 0, ended.output
+    assert [argv[argv.index("--suite") + 1] for argv in measuring.measured] == ["local-storage"]
+
+
+def test_it_measures_on_the_platform_and_cpus_that_runs_of_the_host_have(
+    measuring: Measuring, tmp_path: Path
+) -> None:
+    run(tmp_path, "--platform", "rehearsal-rome", "--pin", "2,3", "--time", "90s")
+    argv = measuring.measured[0]
+    assert argv[argv.index("--platform") + 1] == "rehearsal-rome"
+    assert argv[argv.index("--pin") + 1] == "2,3"
+
+
+@pytest.mark.parametrize(
+    ("status", "commit", "used"),
+    [(0, "HEAD", True), (3, "HEAD", True), (3, "b" * 40, False), (2, "HEAD", False), (4, "HEAD", False)],
+    ids=["the same run", "the same, whose cases failed", "a kernel before", "another run", "none could be"],
+)
+def test_a_complete_run_in_the_folder_is_used_if_it_is_the_one_that_was_asked_for(
+    measuring: Measuring, repository: Path, tmp_path: Path, status: int, commit: str, used: bool
+) -> None:
+    measuring.commit = git(repository, "rev-parse", commit) if commit == "HEAD" else commit
+    assert run(tmp_path).exit_code == 0
+    (tmp_path / "calibration.json").unlink()
+    measuring.status = status
+
+    ended = run(tmp_path)
+    assert (tmp_path / "calibration.json").exists() is used
+    if used:
+        assert "suite ringbufs was measured on 2026-11-21T10:00:00+00:00: another --out" in ended.stderr
+    else:
+        assert ended.exit_code == 2
+        assert "holds a run that this command did not make" in ended.stderr
+        assert "name another folder with --out" in ended.stderr
 
 
 def test_without_any_result_it_says_so(measuring: Measuring, tmp_path: Path) -> None:

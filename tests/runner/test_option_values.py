@@ -16,3 +16,8 @@ def refusal(*words: str) -> str:
 @pytest.mark.parametrize("boots", ["²", "٣", "0", "1000", "9" * 5000, "1.5", "many", ""])
 def test_what_is_no_number_of_boots_is_refused(boots: str) -> None:
     assert "give auto, staged, careful or a number from 1 to 999" in refusal("--boots", boots)
+
+
+@pytest.mark.parametrize("time", ["0m", "0.5s", "169h", "99999h", "٣m", "²h", "1e3s", "20", "9" * 5000 + "s"])
+def test_what_is_no_time_is_refused(time: str) -> None:
+    assert "give one such as 20m, 1.5h or 90s, at most 168h" in refusal("--mode", "walltime", "--time", time)

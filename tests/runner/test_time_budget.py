@@ -179,8 +179,8 @@ def test_the_plan_says_what_comes_after_the_first_boots(repository: Path) -> Non
         (("--mode", "walltime", "--accel", "tcg", "--time", "20m", "--boots", "4"), "--time and --boots"),
         (("--mode", "walltime", "--accel", "tcg", "--time", "20m", "--layouts", "4"), "leave out --layouts"),
         (("--mode", "walltime", "--accel", "tcg", "--time", "20m", "--matched"), "leave out --time"),
-        (("--mode", "walltime", "--accel", "tcg", "--time", "20"), "is not a time: give one such as"),
-        (("--mode", "walltime", "--accel", "tcg", "--time", "0m"), "is not a time: give one such as"),
+        (("--mode", "walltime", "--accel", "tcg", "--time", "20"), "is no time: give one such as"),
+        (("--mode", "walltime", "--accel", "tcg", "--time", "0m"), "is no time: give one such as"),
         (("--mode", "walltime", "--accel", "tcg", "--time", "10s"), "10 s is too short"),
     ],
 )

@@ -45,21 +45,32 @@ def calibrate(runs: Sequence[Run], asked: Sequence[str]) -> CalibrationDocument 
             return wrong_usage(f"{run.path} has no arms to compare", "measure it again")
         rows += _rows(run, compared)
         changes += [change for each in compared for change in _changes(each)]
-    newest = max(runs, key=lambda run: run.record.created)
-    base = next(iter(newest.arms.values()))
+    machines = [run.record.host_facts.machine() for run in runs]
+    changed = [
+        name
+        for name, value in machines[0].items()
+        if any(each.get(name, value) != value for each in machines)
+    ]
+    if changed:
+        return wrong_usage(
+            f"{', '.join(changed)} of this host changed between these runs",
+            "measure all suites again, in another folder (--out)",
+        )
+    oldest = min(runs, key=lambda run: run.record.created)
+    base = next(iter(oldest.arms.values()))
     measured = tuple(dict.fromkeys(suite for run in runs for suite in run.record.suites))
     missing = tuple(suite for suite in asked if suite not in measured)
     document = CalibrationDocument(
         format=FORMAT,
         format_version=FORMAT_VERSION,
         cliffwatch_version=cliffwatch.__version__,
-        created=newest.record.created,
-        platform=newest.record.platform,
-        mode=newest.record.mode,
-        profile=newest.record.profile,
+        created=oldest.record.created,
+        platform=oldest.record.platform,
+        mode=oldest.record.mode,
+        profile=oldest.record.profile,
         boots=max(len(run.arms[name].boots) for run in runs for name in run.arms),
         kernel=" ".join(base.facts[name] for name in ("release", "commit") if name in base.facts),
-        machine=newest.record.host_facts.machine(),
+        machine=machines[0],
         suites=measured,
         missing=missing,
         false_changes=tuple(changes),

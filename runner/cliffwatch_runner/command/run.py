@@ -27,11 +27,13 @@ from cliffwatch_runner.command.options.measuring import (
     layouts_option,
     matched_option,
     mode_option,
+    pin_option,
+    platform_option,
     profile_option,
     time_option,
 )
 from cliffwatch_runner.command.options.suites import case_option, suite_options, take_suites
-from cliffwatch_runner.command.options.values import boots, counts, numbers
+from cliffwatch_runner.command.options.values import boots, counts
 from cliffwatch_runner.command.sending.uploading import upload_folder, upload_token
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
@@ -76,7 +78,7 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     both=True,
 )
 @accel_option
-@click.option("--platform", help="Name of this kind of machine; default: the processor's.")
+@platform_option
 @click.option(
     "--boots",
     default=DEFAULT_BOOTS,
@@ -129,7 +131,7 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
     type=click.IntRange(512),
     help="Memory of the guest in MiB; default: what the cases need.",
 )
-@click.option("--pin", callback=numbers, help="Host CPUs for the guest's CPUs (walltime), such as 2,3,4,5.")
+@pin_option
 @click.option(
     "--guest-root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),

@@ -4,14 +4,14 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 import rich_click as click
 
-from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.catalogue.discovery import ALL, AUTO, DISCOVERED
 from cliffwatch.command.secret import read_token
 from cliffwatch.command.terminal import Form, echo_failure, form_option, say
 from cliffwatch.comparing.environments.calibration import calibrate as calibrate_runs
@@ -20,30 +20,26 @@ from cliffwatch.failure import Exit, Failure, host_failed, wrong_usage
 from cliffwatch.formats.calibration import CalibrationDocument
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.result_directory import Run, read_run
-from cliffwatch.samples import Accel, Mode
+from cliffwatch.reports.explain import matches
+from cliffwatch.samples import Accel, CaseKey, Mode
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.options.measuring import (
     accel_option,
     isolation_option,
+    make_request,
     mode_option,
+    pin_option,
+    platform_option,
     profile_option,
 )
 from cliffwatch_runner.command.options.suites import case_option
-from cliffwatch_runner.plan.arguments import accel_problem
-from cliffwatch_runner.source.tree import open_tree
+from cliffwatch_runner.command.options.values import seconds as parse_seconds
+from cliffwatch_runner.plan.run_plan import PlannedRun, plan_run
 from cliffwatch_runner.upload.client import Client
 
-_DURATION = re.compile(r"(\d{1,6}(?:\.\d+)?)(m|h)")
 _NAME = re.compile(r"(?!\.)[^/?=&\s]{1,100}")
 _FILE = "calibration.json"
-
-
-def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise click.BadParameter("give minutes or hours, such as 90m or 12h")
-    return float(found[1]) * (60 if found[2] == "m" else 3600)
 
 
 def _name(_: click.Context, __: click.Parameter, text: str) -> str:
@@ -64,7 +60,7 @@ def _name(_: click.Context, __: click.Parameter, text: str) -> str:
     "seconds",
     default="12h",
     show_default=True,
-    callback=_seconds,
+    callback=parse_seconds,
     help="Time for all suites, such as 90m or 12h. What is not done then is done by the same command later.",
 )
 @click.option(
@@ -77,6 +73,8 @@ def _name(_: click.Context, __: click.Parameter, text: str) -> str:
 @profile_option("Which cases, and for how long each.")
 @mode_option("Mode of the runs.")
 @accel_option
+@platform_option
+@pin_option
 @isolation_option()
 @click.option(
     "--out",
@@ -109,16 +107,16 @@ def calibrate(
     change that these boots could see, and the boots that show a change of 1 %. Exits with 0 if no difference
     of equal kernels would have been published, else with 4.
     """
-    wrong = next(accel_problem(accel, mode, None), None)
-    if wrong is not None:
-        raise SystemExit(echo_failure(wrong))
-    names = _suite_names(suites)
-    for amiss in (_tree_problem(options), _token(options) if options["url"] else None):
-        if isinstance(amiss, Failure):
-            raise SystemExit(echo_failure(amiss))
-    fixed = ["--mode", mode, *(["--accel", accel] if mode == "walltime" else [])]
-    runs = _measure(names, [*_run_argv(options), *fixed], out, seconds)
-    document = calibrate_runs(runs, names)
+    asked = {**options, "mode": mode, "accel": accel}
+    planned = _plan(suites, asked)
+    if isinstance(planned, Failure):
+        raise SystemExit(echo_failure(planned))
+    token = _token(options) if options["url"] else None
+    if isinstance(token, Failure):
+        raise SystemExit(echo_failure(token))
+    patterns = _patterns_by_suite(planned)
+    runs = _measure(planned, patterns, _run_argv(asked), out, seconds)
+    document = runs if isinstance(runs, Failure) else calibrate_runs(runs, tuple(patterns))
     if isinstance(document, Failure):
         raise SystemExit(echo_failure(document))
     (out / _FILE).write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2))
@@ -133,43 +131,80 @@ def calibrate(
     raise SystemExit(Exit.DONE if document.passed else Exit.HOST_FAILED)
 
 
-def _suite_names(text: str) -> tuple[str, ...]:
-    """Returns the names of the suites. Ends the command if the catalogue lacks one."""
-    known = tuple(suite.name for suite in load_catalogue().suites)
-    names = known if text == "all" else tuple(dict.fromkeys(filter(None, text.split(","))))
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise SystemExit(
-            echo_failure(wrong_usage(f"no suite {', '.join(unknown)}", "see `cliffwatch suites list`"))
+def _plan(suites: str, options: Mapping[str, object]) -> PlannedRun | Failure:
+    """Plans one run of all suites, which is not carried out: it shows what each suite's turn would find."""
+    names = tuple(dict.fromkeys(name.strip() for name in suites.split(",") if name.strip()))
+    odd = {AUTO, DISCOVERED} & set(names)
+    if odd:
+        return wrong_usage(
+            f"--suite {min(odd)}: a kernel and itself differ in no code that could choose suites",
+            f"name suites of the catalogue, or {ALL}",
         )
-    return names
+    taken = ("tree", "cases", "boots", "profile", "isolation", "cache", "mode", "accel", "platform", "pin")
+    planned = plan_run(
+        make_request(
+            base="HEAD",
+            head="HEAD",
+            patch=None,
+            suites=names,
+            **{name: options[name] for name in taken},
+        )
+    )
+    return planned[0] if isinstance(planned, tuple) else planned
 
 
-def _run_argv(options: dict[str, object]) -> list[str]:
+def _patterns_by_suite(planned: PlannedRun) -> Mapping[str, Sequence[str]]:
+    """Returns the patterns of `--case` for each suite that has such cases; all suites if there are none."""
+    patterns = planned.request.cases
+    if not patterns:
+        return {suite.name: () for suite in planned.suites}
+    cases: dict[str, list[CaseKey]] = {}
+    for case in planned.plan.cases:
+        cases.setdefault(case.key.suite, []).append(case.key)
+    return {
+        suite: [pattern for pattern in patterns if any(matches(case, pattern) for case in of_suite)]
+        for suite, of_suite in cases.items()
+    }
+
+
+def _run_argv(options: Mapping[str, object]) -> list[str]:
     argv = [sys.executable, "-m", "cliffwatch.command", "run", "--base", "HEAD", "--head", "HEAD"]
-    for name in ("tree", "boots", "profile", "isolation", "cache"):
+    for name in ("tree", "boots", "profile", "isolation", "cache", "mode", "accel"):
         argv += [f"--{name}", str(options[name])]
-    cases = options["cases"]
-    assert isinstance(cases, tuple)
-    for case in cases:
-        argv += ["--case", case]
-    return argv
+    pin = options["pin"]
+    assert isinstance(pin, tuple)
+    argv += ["--pin", ",".join(map(str, pin))] if pin else []
+    return [*argv, *(["--platform", str(options["platform"])] if options["platform"] else [])]
 
 
-def _measure(names: Sequence[str], argv: Sequence[str], out: Path, seconds: float) -> list[Run]:
-    """Measures suite after suite until the time is over. What is complete already is not measured again."""
+def _measure(
+    planned: PlannedRun, patterns: Mapping[str, Sequence[str]], argv: Sequence[str], out: Path, seconds: float
+) -> list[Run] | Failure:
+    """Measures suite after suite until the time is over.
+
+    A suite that is complete already is not measured again, if its folder holds the very run that this command
+    asks for: `cliffwatch run` decides that by the kernels, cases, plan, tools and guest.
+    """
     began = clock.monotonic()
     runs = []
-    for number, name in enumerate(names, start=1):
+    for number, (name, cases) in enumerate(patterns.items(), start=1):
         folder, left = out / name, seconds - (clock.monotonic() - began)
-        if not _is_complete(folder):
-            if left <= 0:
-                say(f"the time is over before {name}: the same command goes on")
-                break
-            say(f"suite {name}, {number} of {len(names)}")
-            folder.mkdir(parents=True, exist_ok=True)
-            words = [*argv, "--suite", name, "--out", str(folder)]
-            process.run(words, deadline=left, env=dict(os.environ), on_output=_pass_on)
+        if left <= 0:
+            say(f"the time is over before {name}: the same command goes on")
+            break
+        before = _complete_run(folder)
+        say(f"suite {name}, {number} of {len(patterns)}")
+        folder.mkdir(parents=True, exist_ok=True)
+        words = [*argv, *(word for case in cases for word in ("--case", case))]
+        words += ["--suite", name, "--out", str(folder)]
+        ended = process.run(words, deadline=left, env=dict(os.environ), on_output=_pass_on)
+        if before is not None:
+            if not _is_the_same(before, planned, ended.status):
+                return wrong_usage(
+                    f"{folder} holds a run that this command did not make, or cannot make again",
+                    "name another folder with --out, or repeat the command that made it",
+                )
+            say(f"suite {name} was measured on {before.record.created}: another --out measures it again")
         run = read_run(folder)
         if isinstance(run, Failure):
             say(f"suite {name}: no results: {run.message}")
@@ -178,9 +213,19 @@ def _measure(names: Sequence[str], argv: Sequence[str], out: Path, seconds: floa
     return runs
 
 
-def _is_complete(folder: Path) -> bool:
+def _complete_run(folder: Path) -> Run | None:
     run = read_run(folder)
-    return not isinstance(run, Failure) and run.complete
+    return None if isinstance(run, Failure) or not run.complete else run
+
+
+def _is_the_same(run: Run, planned: PlannedRun, status: int) -> bool:
+    """True if `cliffwatch run` took the complete run in a folder for its own, and ended with this status.
+
+    It also ends with the kernel's failure if cases failed, or if a newer kernel does not build.
+    """
+    commits = {arm.revision.commit for arm in planned.subjects if arm.revision is not None}
+    same_kernel = {arm.facts.get("commit") for arm in run.arms.values()} == commits
+    return status == Exit.DONE or (status == Exit.KERNEL_FAILED and same_kernel)
 
 
 def _pass_on(text: str) -> None:
@@ -188,19 +233,12 @@ def _pass_on(text: str) -> None:
     sys.stderr.flush()
 
 
-def _tree_problem(options: dict[str, object]) -> Failure | None:
-    """Says why no suite could be measured in the tree, which would take each suite's turn to find."""
-    tree = open_tree(str(options["tree"]), Path(str(options["cache"])), "own")
-    head = tree if isinstance(tree, Failure) else tree.resolve("HEAD")
-    return head if isinstance(head, Failure) else None
-
-
-def _token(options: dict[str, object]) -> str | Failure:
+def _token(options: Mapping[str, object]) -> str | Failure:
     file = options["token_file"]
     return read_token(file if isinstance(file, Path) else None)
 
 
-def _send(document: CalibrationDocument, options: dict[str, object]) -> Failure | None:
+def _send(document: CalibrationDocument, options: Mapping[str, object]) -> Failure | None:
     token = _token(options)
     if isinstance(token, Failure):
         return token

@@ -10,7 +10,7 @@ from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS
 from cliffwatch.samples import ACCELS, DEFAULT_ACCEL, DEFAULT_MODE, DEFAULT_PROFILE, MODES, PROFILES, Mode
 from cliffwatch_runner.build.cache.pruning import KEEP_BUILT_BYTES
 from cliffwatch_runner.build.toolchain import ToolChoice
-from cliffwatch_runner.command.options.values import seconds
+from cliffwatch_runner.command.options.values import numbers, seconds
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.sandbox.sandbox import Level
 
@@ -34,6 +34,14 @@ accel_option = click.option(
     show_default=True,
     help="What runs the guests of walltime. tcg: QEMU's emulator, without KVM: a rehearsal, whose times are "
     "not those of hardware.",
+)
+
+
+platform_option = click.option("--platform", help="Name of this kind of machine; default: the processor's.")
+
+
+pin_option = click.option(
+    "--pin", callback=numbers, help="Host CPUs for the guest's CPUs (walltime), such as 2,3,4,5."
 )
 
 

@@ -7,6 +7,7 @@ from typing import Literal, cast
 import rich_click as click
 
 from cliffwatch.command.numbers import FiniteRange
+from cliffwatch.formats.setup import TIME_CHOICES, parse_time
 from cliffwatch.samples import BOOTS_CHOICES, BOOTS_PATTERN, BootsWord
 from cliffwatch.stats.stages import Stages
 from cliffwatch_runner.plan.request import STAGES_OF_WORDS
@@ -31,17 +32,13 @@ def counts(_: click.Context, __: click.Parameter, value: str | None) -> Path | L
     return Path(value)
 
 
-_TIME = re.compile(r"([0-9]{1,5})([smh])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
-
-
 def seconds(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
     if value is None:
         return None
-    match = _TIME.fullmatch(value.strip())
-    if match is None or not int(match[1]):
-        raise click.BadParameter(f"{value!r} is not a time: give one such as 20m, 2h or 90s")
-    return float(int(match[1]) * _SECONDS[match[2]])
+    time = parse_time(value.strip())
+    if time is None:
+        raise click.BadParameter(f"{value!r} is no time: give {TIME_CHOICES}")
+    return time
 
 
 _BOOTS = re.compile(BOOTS_PATTERN)

@@ -15,8 +15,15 @@ from psycopg import Connection
 
 from cliffwatch.catalogue.discovery import ALL, AUTO
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS, NO_SETUP, Setup, SetupArm, SetupFile
-from cliffwatch.pull_request.policy_boots import TIME_CHOICES, seconds_of
+from cliffwatch.formats.setup import (
+    MOST_ASKED_LAYOUTS,
+    NO_SETUP,
+    TIME_CHOICES,
+    Setup,
+    SetupArm,
+    SetupFile,
+    parse_time,
+)
 from cliffwatch.samples import BOOTS_CHOICES, BOOTS_PATTERN, DEFAULT_BOOTS, MODES, PROFILES, SERVICE_PROFILE
 from cliffwatch_service.access.quotas import within_quota
 from cliffwatch_service.compare.naming import find_revision, is_branch
@@ -201,7 +208,7 @@ def _with_layouts_and_time(setup: Setup, form: Mapping[str, str]) -> Setup:
         if layouts > MOST_ASKED_LAYOUTS:
             raise Refusal(422, "no layouts", f"the field 'layouts' holds {layouts}: {advice}")
     if given := form.get("time", "").strip():
-        time = seconds_of(given)
+        time = parse_time(given)
         if time is None:
             raise Refusal(422, "no time", f"the field 'time' holds {given[:80]!r}: give {TIME_CHOICES}")
     return msgspec.structs.replace(setup, layouts=layouts, seconds=time)
