@@ -269,6 +269,28 @@ def test_reports_of_two_modes_are_refused_where_one_file_cannot_hold_them(
     assert "`cliffwatch compare DIR`" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--layouts", 12), "--layouts: 12 layouts cannot share 1 boot of each kernel"),
+        (("--matched",), "--matched: with one layout of each kernel there is none to match"),
+        (("--time", "1h"), "--time and --boots both say how many boots there are"),
+        (("--boots", "auto", "--time", "3s"), "--time: 3 s is too short"),
+        (("--pin", 4095, "--cpus", 1), "the guest cannot be pinned to CPU 4095"),
+    ],
+)
+def test_both_refuses_what_walltime_cannot_plan_before_icount_begins(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[object, ...], said: str
+) -> None:
+    host_with(monkeypatch)
+    ended = run(repository, "--mode", "both", *words)
+
+    assert ended.exit_code == 2
+    assert said in ended.stderr
+    assert not (repository.parent / "results").exists()
+    assert run(repository, "--mode", "both", *words, "--dry-run").exit_code == 2
+
+
 def test_the_plan_of_both_is_that_of_each(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     host_with(monkeypatch)
     planned = run(repository, "--mode", "both", "--boots", 7, "--platform", "amd-rome", "--dry-run")

@@ -21,3 +21,12 @@ def test_what_is_no_number_of_boots_is_refused(boots: str) -> None:
 @pytest.mark.parametrize("time", ["0m", "0.5s", "169h", "99999h", "٣m", "²h", "1e3s", "20", "9" * 5000 + "s"])
 def test_what_is_no_time_is_refused(time: str) -> None:
     assert "give one such as 20m, 1.5h or 90s, at most 168h" in refusal("--mode", "walltime", "--time", time)
+
+
+@pytest.mark.parametrize("pin", ["-1", "²", "1,", "two", "1.5", "9" * 5000])
+def test_what_is_no_list_of_cpus_is_refused(pin: str) -> None:
+    assert "give CPU numbers separated by commas, such as 2,3" in refusal(f"--pin={pin}")
+
+
+def test_no_guest_has_more_cpus_than_qemu_gives() -> None:
+    assert "256 is not in the range 1<=x<=255" in refusal("--cpus", "256")

@@ -302,16 +302,27 @@ def test_a_suite_that_the_tree_is_too_old_for_is_said_to_be(repository: Path, tm
     assert nothing.message == "no case of the chosen suites can run on this tree: came with linux about 6.18"
 
 
+REHEARSED = {"mode": "walltime", "accel": "tcg", "boots": 2}
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
+        ({"pin": (0,)}, "--pin: instruction counts do not depend on the CPU that counts them"),
+        ({**REHEARSED, "pin": (0, 0)}, "--pin: two CPUs of the guest would share one of the host"),
+        ({**REHEARSED, "pin": (0,), "cpus": 2}, "--pin names 1 CPU, and the guest has 2"),
+        ({**REHEARSED, "pin": (0, 1), "cpus": 1}, "--pin names 2 CPUs, and the guest has 1"),
+        ({**REHEARSED, "cpus": 255}, "the guest has 255 CPUs, and this process "),
         ({"suites": ("sockmap",)}, "no case of the chosen suites can run on this tree: needs 3 CPUs"),
         (
             {"suites": ("sockmap",), "cases": ("sockmap",)},
             "no case of the chosen suites can run on this tree: needs 3 CPUs",
         ),
         ({"memory_mib": 1 << 30}, "the guest has 1,073,741,824 MiB of memory, and this host "),
-        ({"pin": (0, 4095)}, "the guest cannot be pinned to CPU 4095: this process has no such CPU"),
+        (
+            {**REHEARSED, "pin": (0, 4095)},
+            "the guest cannot be pinned to CPU 4095: this process has no such CPU",
+        ),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_is_built(

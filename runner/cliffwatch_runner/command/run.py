@@ -38,6 +38,7 @@ from cliffwatch_runner.command.sending.uploading import upload_folder, upload_to
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun
+from cliffwatch_runner.plan.shapes import MOST_CPUS
 from cliffwatch_runner.plan.text import plan_text
 from cliffwatch_runner.run.modes.both import FinishedModes, requests_of_modes, run_both
 from cliffwatch_runner.run.progress import Progress, TimedPhases, progress_display
@@ -123,7 +124,9 @@ _SEVERAL_IN_ONE_TEXT = ("text", "commit", "markdown")
 )
 @build_options
 @click.option(
-    "--cpus", type=click.IntRange(1, 256), help="CPUs of the guest; default: 1 in icount, 4 in walltime."
+    "--cpus",
+    type=click.IntRange(1, MOST_CPUS),
+    help="CPUs of the guest; default: 1 in icount, 4 in walltime.",
 )
 @click.option(
     "--memory",

@@ -29,7 +29,20 @@ def check_arguments(request: RunRequest, catalogue: Catalogue) -> tuple[Failure,
     chosen = () if isinstance(suites, Failure) else suites
     target = target_problem(request.platform, (request.mode,), request.accel)
     given = (*check_programs_input(request, chosen), *(check_modules(request.arms, chosen) if chosen else ()))
-    return (*first, *given, *target, *time_problem(request), *_tools(request.tools))
+    return (*first, *given, *target, *_pin_problem(request), *time_problem(request), *_tools(request.tools))
+
+
+def _pin_problem(request: RunRequest) -> Iterator[Failure]:
+    """Yields the fault of the guest's CPUs on the host, if any."""
+    if request.pin and request.mode == "icount":
+        yield wrong_usage(
+            "--pin: instruction counts do not depend on the CPU that counts them",
+            "leave it out, or measure time with --mode walltime",
+        )
+    if len(set(request.pin)) < len(request.pin):
+        yield wrong_usage(
+            "--pin: two CPUs of the guest would share one of the host", "name every CPU once, such as 2,3"
+        )
 
 
 def time_problem(request: RunRequest) -> Iterator[Failure]:

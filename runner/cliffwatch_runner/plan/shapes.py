@@ -17,7 +17,9 @@ _MEMBERS = {
     "possible-cpus": "possible_cpus",
     "numa-nodes": "numa_nodes",
 }
-_MOST = {"cpus": 255, "possible-cpus": 255, "numa-nodes": 16}
+MOST_CPUS = 255
+"""The most CPUs of a guest that QEMU starts without a remapping of interrupts."""
+_MOST = {"cpus": MOST_CPUS, "possible-cpus": MOST_CPUS, "numa-nodes": 16}
 SHAPE_WORDS = " ".join(f"{each}=N" for each in _MEMBERS)
 """All words of a shape: `cpus=N …`."""
 

@@ -1,14 +1,13 @@
 """Prepares a run: resolves revisions, checks tools, builds kernels and bench, plans boots."""
 
-import os
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from cliffwatch.catalogue.discovery import DISCOVERED
-from cliffwatch.failure import Failure, host_failed, wrong_usage
+from cliffwatch.failure import Failure, host_failed
 from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_runner.build.cache.uses import Uses
 from cliffwatch_runner.build.image_root import image_root
@@ -22,7 +21,6 @@ from cliffwatch_runner.build.toolchain import (
 )
 from cliffwatch_runner.build.worktree import BuildSettings
 from cliffwatch_runner.guest.counting.plugin import EMULATOR, Counting, counting_plugin, make_counting
-from cliffwatch_runner.host.capacity import meminfo_bytes
 from cliffwatch_runner.host.programs import find_udev, find_virtme_run, guest_programs, program_versions
 from cliffwatch_runner.plan.plan import explain_too_few_boots
 from cliffwatch_runner.plan.request import RunRequest
@@ -33,6 +31,7 @@ from cliffwatch_runner.plan.subjects import Subject
 from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.run.build import build
 from cliffwatch_runner.run.built_run import ArmTools, BuiltRun, RunTools
+from cliffwatch_runner.run.guest_on_host import beyond_host
 from cliffwatch_runner.run.modes.timed import too_little_time
 from cliffwatch_runner.run.modes.walltime_host import cost_lines, examine_host, host_faults
 from cliffwatch_runner.run.progress import Progress
@@ -61,19 +60,9 @@ def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | 
 
     Adds the host's faults to a walltime plan, and reports them with their cost before the run begins.
     """
-    limits = change_limits(host_limits(_BUILD_SECONDS), request.limits)
-    if isinstance(limits, Failure):
-        return (limits,)
-    progress.begin("tree", without_credentials(request.tree))
-    planned = plan_run(request)
-    if isinstance(planned, tuple):
+    planned = plan_checked(request, progress)
+    if isinstance(planned, tuple) or planned.mode != "walltime":
         return planned
-    progress.end(" .. ".join(arm.short for arm in planned.subjects))
-    if planned.mode != "walltime":
-        return planned
-    short = too_little_time(planned)
-    if short is not None:
-        return (short,)
     amiss = examine_host(planned.request)
     if isinstance(amiss, Failure):
         return (amiss,)
@@ -83,6 +72,20 @@ def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | 
     if unreachable is not None:
         progress.note(unreachable)
     return replace(planned, host_faults=host_faults(amiss))
+
+
+def plan_checked(request: RunRequest, progress: Progress) -> PlannedRun | tuple[Failure, ...]:
+    """Plans a request, and refuses limits, guests and times that this host or the plan cannot have."""
+    limits = change_limits(host_limits(_BUILD_SECONDS), request.limits)
+    if isinstance(limits, Failure):
+        return (limits,)
+    progress.begin("tree", without_credentials(request.tree))
+    planned = plan_run(request)
+    if isinstance(planned, tuple):
+        return planned
+    progress.end(" .. ".join(arm.short for arm in planned.subjects))
+    refused, short = tuple(beyond_host(planned)), too_little_time(planned)
+    return (*refused, *(() if short is None else (short,))) or planned
 
 
 def prepare_run(
@@ -169,7 +172,7 @@ def check_tools(
             needs_of(run.tree.mirror, arm.revision), of_arms[arm.arm].toolchain, arm.revision
         )
     ]
-    failures += [*_boot_tools(request), *_beyond_host(run)]
+    failures += _boot_tools(request)
     sandboxes, limits = _sandboxes(request), change_limits(host_limits(_BUILD_SECONDS), request.limits)
     failures += [each for each in (sandboxes, limits) if isinstance(each, Failure)]
     if failures or isinstance(sandboxes, Failure) or isinstance(limits, Failure):
@@ -236,23 +239,6 @@ def _sandboxes(request: RunRequest) -> tuple[Sandbox, Sandbox] | Failure:
             each, (*folders, (request.out or RESULTS_HOME).absolute().parent, *guest_programs())
         )
     return refused if refused is not None else (sandbox, guest_sandbox)
-
-
-def _beyond_host(run: PlannedRun) -> Iterator[Failure]:
-    """Yields what the guest needs and this host does not have."""
-    shape, here = run.shape, os.sched_getaffinity(0)
-    total = meminfo_bytes("MemTotal")
-    absent = sorted(set(shape.pin) - here)
-    if absent:
-        yield wrong_usage(
-            f"the guest cannot be pinned to CPU {', '.join(map(str, absent))}: this process has no such CPU",
-            f"name CPUs of {', '.join(map(str, sorted(here)))} with --pin",
-        )
-    if total is not None and shape.memory_mib > total >> 20:
-        yield wrong_usage(
-            f"the guest has {shape.memory_mib:,} MiB of memory, and this host {total >> 20:,}",
-            "use a smaller --memory, or leave out the cases that need as much",
-        )
 
 
 def _boot_tools(request: RunRequest) -> Sequence[Failure]:

@@ -12,12 +12,14 @@ from cliffwatch.samples import BOOTS_CHOICES, BOOTS_PATTERN, BootsWord
 from cliffwatch.stats.stages import Stages
 from cliffwatch_runner.plan.request import STAGES_OF_WORDS
 
+_CPU = re.compile(r"[0-9]{1,5}")
+
 
 def numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in value.split(",")) if value else ()
-    except ValueError:
-        raise click.BadParameter("give CPU numbers separated by commas, such as 2,3") from None
+    parts = [part.strip() for part in value.split(",")] if value else []
+    if not all(map(_CPU.fullmatch, parts)):
+        raise click.BadParameter("give CPU numbers separated by commas, such as 2,3")
+    return tuple(map(int, parts))
 
 
 def counts(_: click.Context, __: click.Parameter, value: str | None) -> Path | Literal["kept"] | None:

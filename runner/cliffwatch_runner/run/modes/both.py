@@ -1,7 +1,7 @@
 """Runs both modes: icount first, then walltime for the cases in which icount shows no change."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from cliffwatch.samples import CaseKey, Mode, select_compared_arms
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.run_plan import PlannedRun, plan_run
 from cliffwatch_runner.run.modes.walltime_host import examine_host
+from cliffwatch_runner.run.prepare import plan_checked
 from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import run
 
@@ -52,12 +53,20 @@ def run_both(
 ) -> FinishedModes | tuple[Failure, ...]:
     """Measures in icount, then in walltime.
 
-    Refuses a host without KVM before building anything. Raises what `run` raises.
+    Refuses a host without KVM, and what walltime cannot plan, before building anything. Raises what `run`
+    raises.
     """
     host = examine_host(request)
     if isinstance(host, Failure):
         return (host,)
     requests = requests_of_modes(request)
+    planned = plan_checked(requests["walltime"], progress)
+    return planned if isinstance(planned, tuple) else _run_each(requests, progress, stop)
+
+
+def _run_each(
+    requests: Mapping[Mode, RunRequest], progress: Progress, stop: threading.Event
+) -> FinishedModes | tuple[Failure, ...]:
     counted_run = run(requests["icount"], progress, stop)
     if isinstance(counted_run, tuple):
         return counted_run
