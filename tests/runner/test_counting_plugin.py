@@ -1,6 +1,7 @@
 """Instructions by function: the plugin in the real emulator, and what is made of its counts."""
 
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -9,10 +10,20 @@ from pathlib import Path
 import pytest
 
 from cliffwatch.failure import Failure, host_failed
+from cliffwatch_runner.guest.argv import limit_emulator
+from cliffwatch_runner.guest.counting import plugin as plugin_module
 from cliffwatch_runner.guest.counting.bpf_names import BpfNames
+from cliffwatch_runner.guest.counting.files import LARGEST_COUNTS_BYTES
 from cliffwatch_runner.guest.counting.kernel_symbols import find_address, kernel_functions
 from cliffwatch_runner.guest.counting.monitor import Monitor
-from cliffwatch_runner.guest.counting.plugin import EMULATOR, Counting, Plugin, counting_plugin, make_counting
+from cliffwatch_runner.guest.counting.plugin import (
+    COUNTS,
+    EMULATOR,
+    Counting,
+    Plugin,
+    counting_plugin,
+    make_counting,
+)
 from cliffwatch_runner.guest.counting.records import AFTER, BEFORE, BOOTED, STARTED, WITHIN, read_counts
 
 MARK, TICK, START = 0x7C60, 0x7C70, 0x7C00
@@ -118,6 +129,16 @@ def test_an_instruction_on_two_pages_is_counted_once(plugin: Plugin, tmp_path: P
 
     assert counts.marks == 3
     assert 4 * 1000 < sum(counts.stretches[1, BEFORE].instructions) < 4 * 1000 + 20
+
+
+def test_the_emulator_may_write_all_that_the_plugin_counts(tmp_path: Path) -> None:
+    source = (Path(plugin_module.__file__).parent / "counts.c").read_text()
+    (mebibytes,) = re.findall(r"#define MOST_BYTES \((\d+)u << 20\)", source)
+    written = subprocess.run(
+        limit_emulator(["truncate", "--size", f"{mebibytes}M", str(tmp_path / COUNTS)]), check=False
+    )
+    assert written.returncode == 0
+    assert int(mebibytes) << 20 < LARGEST_COUNTS_BYTES
 
 
 def test_the_plugin_is_built_once(plugin: Plugin) -> None:

@@ -27,8 +27,8 @@ ROOT_FILE_SYSTEM = "9p"
 HOST_BRIDGE = "0x29c0"
 """PCI device id of the Q35 machine's host bridge. The guest uses it to check its machine."""
 
-LARGEST_FILE_BYTES = 64 << 20
-"""Limit of one result file that a guest writes."""
+LARGEST_FILE_BYTES = 256 << 20
+"""Limit of one file that an emulator writes: a result of its guest, or the counts of functions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

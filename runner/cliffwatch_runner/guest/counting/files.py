@@ -5,10 +5,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from cliffwatch_runner.guest.argv import LARGEST_FILE_BYTES
 from cliffwatch_runner.guest.counting.plugin import COUNTS, PLUGIN, WINDOWS, Counting
 from cliffwatch_runner.guest.files import open_regular
 
-LARGEST_COUNTS_BYTES = 128 << 20
+LARGEST_COUNTS_BYTES = LARGEST_FILE_BYTES
 """A boot of all suites writes about 60 MB."""
 
 _PIECE = 1 << 20
