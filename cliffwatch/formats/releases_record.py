@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from cliffwatch.formats.values import MOST_ARMS, Commit, FreeJson, LongText, Moment, Name, Part, Text
+from cliffwatch.samples import Profile
 
 SuiteName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}(?![\s\S])")]
 """The name of a suite, which is also the name of its page's file."""
@@ -63,7 +64,7 @@ class ReleasesRecord(Part, frozen=True, kw_only=True):
     format: Literal["cliffwatch-releases"]
     format_version: Literal[1]
     created: Moment
-    profile: Name
+    profile: Profile
     releases: Annotated[tuple[ReleaseRecord, ...], Meta(min_length=2, max_length=MOST_ARMS - 1)]
     suites: Annotated[tuple[SuiteName, ...], Meta(max_length=200)]
     settings: FreeJson

@@ -1,15 +1,22 @@
 """The folder of `cliffwatch releases`: damaged runs are measured again, and no other folder is touched."""
 
+import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
+from toy import change, git, toy_repository
 from toy_audit import audit, report_only
 
-from cliffwatch.failure import Exit
+from cliffwatch.catalogue.load import load_catalogue
+from cliffwatch.failure import Exit, Failure
+from cliffwatch_runner.command.releases.opening import choose_suites
+from cliffwatch_runner.command.releases.trees import open_releases
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -22,10 +29,15 @@ def copied(audited: tuple[Result, Path], tmp_path: Path) -> Path:
     return out
 
 
-def go_on(audited: tuple[Result, Path], out: Path, *words: str) -> Result:
+def go_on(
+    audited: tuple[Result, Path],
+    out: Path,
+    *words: str,
+    tags: tuple[str, ...] = ("v6.12", "v6.13", "v6.14"),
+) -> Result:
     """Runs the command of the audit again, on a copy of its folder."""
     home = audited[1].parent
-    return audit(home / "linux", home, "--out", str(out), *words)
+    return audit(home / "linux", home, "--out", str(out), *words, tags=tags)
 
 
 def said(result: Result) -> str:
@@ -223,3 +235,198 @@ def test_an_out_that_cannot_be_a_folder_is_refused(audited: tuple[Result, Path],
     assert done.exit_code == Exit.USAGE, done.output
     assert "results cannot be written to" in said(done)
     assert "name a folder that you can write with --out" in said(done)
+
+
+def with_record(out: Path, **changed: object) -> Path:
+    """Changes the record of an audit."""
+    record = json.loads((out / "releases.json").read_text())
+    (out / "releases.json").write_text(json.dumps(record | changed))
+    return out
+
+
+def record_of(out: Path) -> Any:
+    return json.loads((out / "releases.json").read_text())
+
+
+def test_an_audit_goes_on_with_its_recorded_revisions_wherever_its_trees_are_now(
+    audited: tuple[Result, Path], copied: Path, tmp_path: Path
+) -> None:
+    releases = [each | {"tree": "moved-away"} for each in record_of(copied)["releases"]]
+    with_record(copied, releases=releases)
+    done = go_on(audited, copied, tags=())
+
+    assert done.exit_code == Exit.DONE, done.output
+    assert record_of(copied)["releases"] == releases
+
+
+def test_an_audit_whose_revisions_are_lost_asks_for_its_trees(
+    audited: tuple[Result, Path], copied: Path
+) -> None:
+    with_record(copied, releases=[each | {"tree": "moved-away"} for each in record_of(copied)["releases"]])
+    shutil.rmtree(copied / "trees.git")
+    done = go_on(audited, copied, tags=())
+
+    assert done.exit_code == Exit.USAGE, done.output
+    assert "the cache has lost revision" in said(done)
+    assert "there is no tree 'moved-away'" in said(done)
+    assert "name all trees of the audit again with --tree" in said(done)
+
+
+def test_revisions_that_the_cache_has_lost_are_fetched_from_their_trees(
+    audited: tuple[Result, Path], copied: Path
+) -> None:
+    shutil.rmtree(copied / "trees.git")
+    done = go_on(audited, copied, tags=())
+
+    assert done.exit_code == Exit.DONE, done.output
+    assert (copied / "trees.git").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("words", "said_of_them"),
+    [
+        (("--cpus", "2"), "--cpus: 2 now, not given before"),
+        (("--profile", "standard"), "--profile: standard now, smoke before"),
+        (("--case", "seq-get", "--case", "int-get"), "--case: seq-get and int-get now, not given before"),
+        (("--bench-from", "6.13"), "--bench-from: 6.13 now, not given before"),
+    ],
+)
+def test_another_option_than_the_audits_is_named(
+    audited: tuple[Result, Path], copied: Path, words: tuple[str, ...], said_of_them: str
+) -> None:
+    done = go_on(audited, copied, *words)
+
+    assert done.exit_code == Exit.USAGE, done.output
+    assert f"holds an audit with other options: {said_of_them}" in said(done)
+    assert "give its options again to go on with it, or name another folder with --out" in said(done)
+
+
+@pytest.mark.parametrize("words", [("--cpus", "1"), ("--bench-from", "6.14"), ("--cc", "gcc")])
+def test_an_option_that_asks_for_its_default_is_no_other_audit(
+    audited: tuple[Result, Path], copied: Path, words: tuple[str, ...]
+) -> None:
+    assert go_on(audited, copied, *words).exit_code == Exit.DONE
+
+
+def test_other_releases_than_the_audits_are_named(audited: tuple[Result, Path], copied: Path) -> None:
+    done = go_on(audited, copied, tags=("v6.12", "v6.13"))
+
+    assert done.exit_code == Exit.USAGE, done.output
+    assert "--tree: 6.12 and 6.13 now, 6.12, 6.13 and 6.14 before" in said(done)
+    assert "without --tree to keep its revisions" in said(done)
+
+
+def test_a_changed_fragment_of_the_configuration_is_another_audit(
+    audited: tuple[Result, Path], copied: Path, tmp_path: Path
+) -> None:
+    fragment = tmp_path / "more.config"
+    fragment.write_text("CONFIG_BPF=y\n")
+    known = {"name": "more.config", "sha256": hashlib.sha256(b"CONFIG_BPF=y\n").hexdigest()}
+    with_record(copied, settings=record_of(copied)["settings"] | {"config": [known]})
+    same = go_on(audited, copied, "--config", str(fragment))
+    fragment.write_text("CONFIG_BPF=n\n")
+    other = go_on(audited, copied, "--config", str(fragment))
+
+    assert same.exit_code == Exit.DONE, same.output
+    assert other.exit_code == Exit.USAGE, other.output
+    assert "--config: more.config has other content than before" in said(other)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--tree", ""), "--tree is empty"),
+        (("--suite", ""), "there is no suite ''"),
+        (("--suite", "local-storag"), "there is no suite 'local-storag'; did you mean 'local-storage'?"),
+        (("--cc", "nosuchcc"), "--cc: there is no program 'nosuchcc' here"),
+        (("--case", "nosuchcase"), "--case: no case of the plan matches 'nosuchcase'"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_the_audit_begins(
+    audited: tuple[Result, Path], tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    out = tmp_path / "new"
+    done = go_on(audited, out, *words)
+
+    assert done.exit_code == Exit.USAGE, done.output
+    assert message in said(done)
+    assert not (out / "releases.json").exists()
+
+
+def test_an_image_that_is_missing_is_refused_before_the_audit_begins(
+    audited: tuple[Result, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "new"
+    done = go_on(audited, out, "--build-image", "localhost/nothing:none")
+
+    assert done.exit_code == Exit.HOST_FAILED, done.output
+    assert "is missing in the image localhost/nothing:none" in said(done)
+    assert not out.exists()
+
+
+def test_options_of_an_audit_that_measured_nothing_may_change(
+    audited: tuple[Result, Path], copied: Path
+) -> None:
+    with_record(copied, runs=[], profile="full")
+    shutil.rmtree(copied / "runs")
+    done = go_on(audited, copied)
+
+    assert done.exit_code == Exit.DONE, done.output
+    assert record_of(copied)["profile"] == "smoke"
+
+
+def test_all_beside_other_suites_means_all() -> None:
+    names = tuple(suite.name for suite in load_catalogue().suites)
+
+    assert choose_suites(("all", "bloom")) == names
+    assert choose_suites(("bloom",)) == ("bloom",)
+
+
+@pytest.mark.parametrize("extra", ["-x<b>", "/../..", ".lock", "~1^2", "\x1b[31m"])
+def test_a_version_that_is_no_name_of_a_branch_is_made_one(
+    audited: tuple[Result, Path], tmp_path: Path, extra: str
+) -> None:
+    repository = toy_repository(tmp_path)
+    makefile = (repository / "Makefile").read_text()
+    for number in (1, 2):
+        text = re.sub(r"(?m)^SUBLEVEL = .*$", f"SUBLEVEL = {number}", makefile)
+        change(repository, "Makefile", f"{text}\nEXTRAVERSION = {extra}\n", f"Linux {number}")
+        git(repository, "tag", f"odd{number}")
+    specs = [f"{repository}@odd{number}" for number in (1, 2)]
+    found = open_releases(specs, tmp_path / "cache", tmp_path / "out")
+
+    assert not isinstance(found, Failure), found
+    assert all(re.fullmatch(r"6\.12\.[12][A-Za-z0-9._-]*", each.name) for each in found)
+    heads = git(tmp_path / "out" / "trees.git", "for-each-ref", "--format=%(refname:short)", "refs/heads")
+    assert heads.split() == sorted(each.name for each in found)
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"profile": "nope"}, "Invalid enum value 'nope'"),
+        ({"suites": ["local-storage", "index"]}, "no suite can be called index"),
+        ({"suites": ["bloom"]}, "local-storage is no suite of the audit"),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_refused(
+    copied: Path, changed: dict[str, object], fault: str
+) -> None:
+    done = report_only(with_record(copied, **changed))
+
+    assert done.exit_code == Exit.USAGE, done.output
+    assert fault in said(done)
+
+
+def test_a_record_with_releases_or_runs_twice_or_in_another_order_is_refused(copied: Path) -> None:
+    record = record_of(copied)
+    releases, runs = record["releases"], record["runs"]
+
+    backwards = report_only(with_record(copied, releases=releases[::-1]))
+    twice = report_only(with_record(copied, releases=[releases[0], *releases[:2]]))
+    again = report_only(with_record(copied, releases=releases, runs=[*runs, runs[0]]))
+
+    assert backwards.exit_code == twice.exit_code == again.exit_code == Exit.USAGE
+    assert "the releases are not in order of version" in said(backwards)
+    assert "the name of a release is there twice" in said(twice)
+    assert "the folder of a run is there twice" in said(again)

@@ -125,26 +125,13 @@ def test_an_audit_is_resumed_without_naming_its_trees(history: Path, tmp_path: P
     assert json.loads(record.read_text())["runs"] == first["runs"]
 
 
-def test_a_folder_with_another_audit_is_refused(history: Path, tmp_path: Path) -> None:
-    audit(history, tmp_path)
-    other = audit(history, tmp_path, "--profile", "standard")
-    fewer = audit(history, tmp_path, tags=("v6.12", "v6.13"))
-
-    larger = audit(history, tmp_path, "--cpus", "3")
-
-    assert other.exit_code == fewer.exit_code == larger.exit_code == Exit.USAGE
-    assert "holds an audit with other options" in " ".join(larger.stderr.split())
-    assert "holds an audit with other profile" in " ".join(other.stderr.split())
-    assert "holds an audit with other releases" in " ".join(fewer.stderr.split())
-
-
 @pytest.mark.parametrize(
     ("tags", "words", "message"),
     [
         (("v6.12",), (), "an audit takes 2 to 15 releases, not 1"),
         (("v6.12", "v6.12"), (), "are the same revision"),
         (("v6.12", "v9.99"), (), "has no revision 'v9.99'"),
-        (("v6.12", "v6.13"), ("--suite", "nothing"), "there is no suite nothing"),
+        (("v6.12", "v6.13"), ("--suite", "nothing"), "there is no suite 'nothing'"),
         (("v6.12", "v6.13"), ("--bench-from", "5.15"), "there is no release 5.15"),
     ],
 )

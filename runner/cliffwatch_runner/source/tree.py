@@ -25,6 +25,7 @@ from cliffwatch_runner.source.tree_size import refuse_large
 
 _URL = re.compile(r"^(?:https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:")
 _LOCAL = "file://"
+_NAME_A_TREE = "name a git repository, a URL, a source folder or a .tar archive"
 _ARCHIVE = re.compile(r"\.tar(?:\.(?:xz|gz|zst|bz2))?$")
 _HASH = re.compile(r"[0-9a-f]{40}")
 _SUBJECT = re.compile(r"(?m)^Subject:[^\S\n]*+(?:\[[^\]\n]*+\][^\S\n]*+)*+(.+)$")
@@ -179,7 +180,7 @@ def open_tree(spec: str, cache: Path, access: TreeAccess) -> Tree | Failure:
 
     With an `access` other than `own`, only a URL that this access may fetch is accepted.
     """
-    refused = _find_access_problem(spec, access)
+    refused = _find_spec_problem(spec, access)
     if refused is not None:
         return refused
     mirror = open_mirror(cache / "mirror.git")
@@ -208,7 +209,9 @@ def is_url(spec: str) -> bool:
     return _URL.match(spec) is not None
 
 
-def _find_access_problem(spec: str, access: TreeAccess) -> Failure | None:
+def _find_spec_problem(spec: str, access: TreeAccess) -> Failure | None:
+    if not spec.strip():
+        return wrong_usage("--tree is empty", _NAME_A_TREE)
     reach = plan_fetch(spec, access) if access != "own" or is_url(spec) else None
     return reach if isinstance(reach, Failure) else None
 
@@ -216,9 +219,7 @@ def _find_access_problem(spec: str, access: TreeAccess) -> Failure | None:
 def _no_tree(spec: str, path: Path) -> Failure:
     if os.path.lexists(path):
         return wrong_usage(f"you may not read the tree '{spec}'", "copy it, or ask its owner to let you")
-    return wrong_usage(
-        f"there is no tree '{spec}'", "name a git repository, a URL, a source folder or a .tar archive"
-    )
+    return wrong_usage(f"there is no tree '{spec}'", _NAME_A_TREE)
 
 
 def _is_in(path: Path, repository: NamedRepository) -> bool:

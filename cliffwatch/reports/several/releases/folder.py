@@ -1,5 +1,6 @@
 """Reads the folder of an audit: its record, and its result directories."""
 
+import re
 from pathlib import Path
 
 from cliffwatch.comparing.attribution.run import CODE, code_of_run
@@ -26,11 +27,38 @@ def read_record(folder: Path) -> ReleasesRecord | Failure:
             "name the folder that was given as --out",
         )
     record = read_as(content, ReleasesRecord)
-    if isinstance(record, Problem):
+    fault = str(record) if isinstance(record, Problem) else _find_fault(record)
+    if isinstance(record, Problem) or fault:
         return wrong_usage(
-            f"{folder / RECORD} cannot be read: {record}", "measure into a new folder with --out"
+            f"{folder / RECORD} cannot be read: {fault}", "measure into a new folder with --out"
         )
     return record
+
+
+def _find_fault(record: ReleasesRecord) -> str:
+    """Says which part of a record contradicts another; empty if none does."""
+    versions = [_numbers(each.version) for each in record.releases]
+    if versions != sorted(versions):
+        return "the releases are not in order of version"
+    lists = {
+        "the name of a release": [each.name for each in record.releases],
+        "the commit of a release": [each.commit for each in record.releases],
+        "the folder of a run": [each.folder for each in record.runs],
+        "a suite": list(record.suites),
+    }
+    for what, values in lists.items():
+        if len(set(values)) < len(values):
+            return f"{what} is there twice"
+    tried = {each.suite for each in record.runs} | {each.suite for each in record.failures}
+    unknown = tried - set(record.suites)
+    if unknown:
+        return f"{min(unknown)} is no suite of the audit"
+    return "no suite can be called index, as a page is" if "index" in record.suites else ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """6.12.117-rc1 as 6, 12 and 117."""
+    return tuple(int(digits) for digits in re.findall(r"\d+", version, re.ASCII)[:3])
 
 
 def read_suite_run(folder: Path, about: SuiteRunRecord) -> Run | Failure:

@@ -1,5 +1,6 @@
 """The options of `cliffwatch releases`."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,13 +33,16 @@ class Asked:
     cpus: int | None
 
     def settings(self) -> dict[str, object]:
-        """What decides the measurements, besides releases, suites and profile."""
+        """What decides the measurements, besides releases, suites and profile. Raises OSError."""
         tools = {name: getattr(self.tools, name) for name in ("cc", "clang", "pahole", "build_image")}
         return {
             "bench_from": self.bench_from,
             "boots": self.boots,
             "cases": list(self.cases),
-            "config": [path.name for path in self.fragments],
+            "config": [
+                {"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+                for path in self.fragments
+            ],
             **{name: value for name, value in tools.items() if value is not None},
             **({} if self.cpus is None else {"cpus": self.cpus}),
         }

@@ -1,18 +1,26 @@
 """Begins an audit in a folder, or goes on with the one that it holds."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
+from cliffwatch.catalogue.discovery import ALL
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.releases_record import FORMAT, FORMAT_VERSION, ReleaseRecord, ReleasesRecord
 from cliffwatch.reports.several.releases.folder import RECORD, read_record
+from cliffwatch.suggesting import did_you_mean
 from cliffwatch_runner import clock
+from cliffwatch_runner.build.toolchain import find_toolchain
 from cliffwatch_runner.command.releases.asked import Asked
+from cliffwatch_runner.command.releases.differences import find_differences
 from cliffwatch_runner.command.releases.measure import RUNS
-from cliffwatch_runner.command.releases.trees import REPOSITORY, open_releases
+from cliffwatch_runner.command.releases.trees import REPOSITORY, open_releases, reopen_releases
+from cliffwatch_runner.plan.arguments import check_arguments, unmatched_patterns
+from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.plan.writable_folders import check_results
 from cliffwatch_runner.run.progress import Progress
 
@@ -35,21 +43,52 @@ def check_folder(out: Path) -> Failure | None:
     )
 
 
-def open_record(asked: Asked, progress: Progress) -> ReleasesRecord | Failure:
-    """Begins an audit, or goes on with that of the folder if it is the same one."""
-    suites = _suites(asked.suites)
+def check_options(asked: Asked) -> Failure | None:
+    """Returns what is wrong with the options, before anything is written or built."""
+    suites = choose_suites(asked.suites)
     if isinstance(suites, Failure):
         return suites
+    request = replace(asked.request(), suites=suites)
+    faults = (*check_arguments(request, load_catalogue()), *_unmatched_cases(request))
+    if not faults and asked.tools.build_image is not None:
+        toolchain = find_toolchain(asked.tools)
+        faults = toolchain if isinstance(toolchain, tuple) else ()
+    return faults[0] if faults else None
+
+
+def _unmatched_cases(request: RunRequest) -> tuple[Failure, ...]:
+    """Failures for patterns that no case of the suites matches. Cases of BPF objects are not known yet."""
+    suites = [each for each in load_catalogue().suites if each.name in request.suites]
+    if any(each.program is not None and each.program.objects for each in suites):
+        return ()
+    cases = tuple(case.key for suite in suites for case in suite.cases(request.profile))
+    return unmatched_patterns(request, cases)
+
+
+def choose_suites(names: Sequence[str]) -> tuple[str, ...] | Failure:
+    """The named suites in the order of their names, or all for `all`."""
+    known = tuple(suite.name for suite in load_catalogue().suites)
+    for name in names or ("",):
+        if name not in known and name != ALL:
+            return wrong_usage(
+                f"there is no suite '{name}'{did_you_mean(name, known)}",
+                f"choose among: {', '.join([ALL, *sorted(known)])} (cliffwatch suites)",
+            )
+    return known if ALL in names else tuple(names)
+
+
+def open_record(asked: Asked, progress: Progress) -> ReleasesRecord | Failure:
+    """Begins an audit, or goes on with that of the folder if it is the same one."""
+    suites = choose_suites(asked.suites)
     known = _read_known(asked.out)
+    if isinstance(suites, Failure):
+        return suites
     if isinstance(known, Failure):
         return known
-    trees = asked.trees or tuple(each.tree for each in known.releases) if known else asked.trees
-    progress.begin("trees", count_noun(len(trees), "release"))
-    releases = open_releases(trees, asked.cache, asked.out)
+    releases = _open_trees(asked, known, progress)
     if isinstance(releases, Failure):
         return releases
-    progress.end(", ".join(each.version for each in releases))
-    if known is None:
+    if known is None or (asked.trees and not known.runs and not (asked.out / RUNS).exists()):
         return ReleasesRecord(
             format=FORMAT,
             format_version=FORMAT_VERSION,
@@ -59,40 +98,26 @@ def open_record(asked: Asked, progress: Progress) -> ReleasesRecord | Failure:
             suites=suites,
             settings=asked.settings(),
         )
-    return _resume(known, releases, suites, asked)
-
-
-def _resume(
-    known: ReleasesRecord, releases: tuple[ReleaseRecord, ...], suites: tuple[str, ...], asked: Asked
-) -> ReleasesRecord | Failure:
-    """The record with the suites that were added. Anything else that differs is another audit."""
-    other = [
-        what
-        for what, differs in (
-            ("releases", [each.commit for each in known.releases] != [each.commit for each in releases]),
-            ("profile", known.profile != asked.profile),
-            ("options", known.settings != asked.settings()),
-        )
-        if differs
-    ]
-    if other:
-        return wrong_usage(
-            f"{asked.out} holds an audit with other {' and '.join(other)}",
-            "give its options again to go on with it, or another folder as --out",
-        )
+    different = find_differences(known, releases, asked)
+    if different is not None:
+        return different
     return msgspec.structs.replace(known, suites=tuple(dict.fromkeys((*known.suites, *suites))))
 
 
-def _suites(asked: tuple[str, ...]) -> tuple[str, ...] | Failure:
-    names = tuple(suite.name for suite in load_catalogue().suites)
-    if not asked or asked == ("all",):
-        return names
-    unknown = [name for name in asked if name not in names]
-    if unknown:
-        return wrong_usage(
-            f"there is no suite {unknown[0]}", f"name suites of `cliffwatch suites`: {', '.join(names)}"
-        )
-    return asked
+def _open_trees(
+    asked: Asked, known: ReleasesRecord | None, progress: Progress
+) -> tuple[ReleaseRecord, ...] | Failure:
+    """The releases of the command line, or else the recorded ones: their trees may have changed since."""
+    count = len(asked.trees) if known is None or asked.trees else len(known.releases)
+    progress.begin("trees", count_noun(count, "release"))
+    releases = (
+        open_releases(asked.trees, asked.cache, asked.out)
+        if known is None or asked.trees
+        else reopen_releases(known.releases, asked.cache, asked.out)
+    )
+    if not isinstance(releases, Failure):
+        progress.end(", ".join(each.version for each in releases))
+    return releases
 
 
 def _read_known(folder: Path) -> ReleasesRecord | Failure | None:

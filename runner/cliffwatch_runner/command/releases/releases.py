@@ -20,7 +20,7 @@ from cliffwatch_runner.command.options.measuring import isolation_option, profil
 from cliffwatch_runner.command.options.suites import case_option
 from cliffwatch_runner.command.releases.asked import NEWEST, Asked
 from cliffwatch_runner.command.releases.measure import ReleasesRun
-from cliffwatch_runner.command.releases.opening import LOCK, check_folder, open_record
+from cliffwatch_runner.command.releases.opening import LOCK, check_folder, check_options, open_record
 from cliffwatch_runner.command.releases.reporting import Written, write_reports
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
@@ -136,7 +136,7 @@ def _measure_and_report(asked: Asked, console: Console, failed: list[Failure]) -
 def _measure(
     asked: Asked, request: RunRequest, progress: Progress, stop: threading.Event, failed: list[Failure]
 ) -> Failure | None:
-    refused = check_folder(asked.out)
+    refused = check_folder(asked.out) or check_options(asked)
     if refused is not None:
         return refused
     asked.out.mkdir(parents=True, exist_ok=True)

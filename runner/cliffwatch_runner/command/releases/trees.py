@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cliffwatch.failure import Failure, wrong_usage
+from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.formats.releases_record import ReleaseRecord
 from cliffwatch.trees.addresses import without_credentials
 from cliffwatch_runner.source.git import git, write_git
@@ -49,17 +49,55 @@ def open_releases(specs: Sequence[str], cache: Path, folder: Path) -> tuple[Rele
         same = " and ".join(without_credentials(each.spec) for each in found if each.commit == twice[0])
         return wrong_usage(f"{same} are the same revision", "name different releases")
     releases = _named(sorted(found, key=lambda each: each.numbers))
-    _write_repository(releases, cache, folder)
-    return releases
+    return _write_repository(releases, cache, folder) or releases
+
+
+def reopen_releases(
+    releases: tuple[ReleaseRecord, ...], cache: Path, folder: Path
+) -> tuple[ReleaseRecord, ...] | Failure:
+    """Returns the recorded releases once the repository below `folder` has their commits.
+
+    Fetches commits that the cache has lost from their trees. Names are not resolved again: a branch may have
+    moved.
+    """
+    repository = folder / REPOSITORY
+    missing = [each for each in releases if not _has(repository, each)]
+    for release in missing:
+        fetched = _fetch_again(release, cache)
+        if fetched is not None:
+            return fetched
+    return (_write_repository(releases, cache, folder) if missing else None) or releases
+
+
+def _has(repository: Path, release: ReleaseRecord) -> bool:
+    named = git(["rev-parse", "--verify", "--quiet", f"refs/heads/{release.name}"], git_dir=repository)
+    whole = git(["cat-file", "-e", f"{release.commit}^{{tree}}"], git_dir=repository)
+    return named.output.strip() == release.commit and whole.ok
+
+
+def _fetch_again(release: ReleaseRecord, cache: Path) -> Failure | None:
+    path, _ = _split(release.tree)
+    tree = open_tree(path, cache, "own")
+    revision = tree if isinstance(tree, Failure) else tree.resolve(release.commit)
+    if not isinstance(revision, Failure):
+        return None
+    return wrong_usage(
+        f"the cache has lost revision {release.commit[:12]} of {release.name}: {revision.message}",
+        "name all trees of the audit again with --tree",
+    )
+
+
+def _split(spec: str) -> tuple[str, str]:
+    """The tree and the revision of `TREE@REV`; HEAD if it names none."""
+    path, at, rev = spec.rpartition("@")
+    whole = not at or not path or Path(spec).expanduser().exists() or (is_url(spec) and ":" in rev)
+    return (spec, "HEAD") if whole else (path, rev)
 
 
 def _find(spec: str, cache: Path) -> _Found | Failure:
-    path, at, rev = spec.rpartition("@")
-    whole = not at or not path or Path(spec).expanduser().exists() or (is_url(spec) and ":" in rev)
-    tree = open_tree(spec if whole else path, cache, "own")
-    if isinstance(tree, Failure):
-        return tree
-    return _read(spec, tree, "HEAD" if whole else rev)
+    path, rev = _split(spec)
+    tree = open_tree(path, cache, "own")
+    return tree if isinstance(tree, Failure) else _read(spec, tree, rev)
 
 
 def _read(spec: str, tree: Tree, rev: str) -> _Found | Failure:
@@ -78,8 +116,14 @@ def _read(spec: str, tree: Tree, rev: str) -> _Found | Failure:
         spec=spec,
         commit=revision.commit,
         numbers=tuple(map(int, numbers)),
-        version=".".join(numbers) + said.get("EXTRAVERSION", "")[:40],
+        version=_name_of(".".join(numbers) + said.get("EXTRAVERSION", "")),
     )
+
+
+def _name_of(version: str) -> str:
+    """A version as the name of an arm and of a branch: EXTRAVERSION may be anything."""
+    name = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9._-]", "-", version[:60]))
+    return re.sub(r"\.lock$", "-lock", name.rstrip(".-"))
 
 
 def _named(found: Sequence[_Found]) -> tuple[ReleaseRecord, ...]:
@@ -101,11 +145,18 @@ def _named(found: Sequence[_Found]) -> tuple[ReleaseRecord, ...]:
     )
 
 
-def _write_repository(releases: Sequence[ReleaseRecord], cache: Path, folder: Path) -> None:
+def _write_repository(releases: Sequence[ReleaseRecord], cache: Path, folder: Path) -> Failure | None:
     """The repository borrows the objects of the cache's mirror, where the trees were imported."""
     repository = open_mirror(folder / REPOSITORY)
     borrowed = repository / "objects" / "info" / "alternates"
     borrowed.parent.mkdir(parents=True, exist_ok=True)
     borrowed.write_text(f"{(cache / 'mirror.git' / 'objects').resolve()}\n")
     for each in releases:
-        write_git(["update-ref", f"refs/heads/{each.name}", each.commit], git_dir=repository)
+        written = write_git(["update-ref", f"refs/heads/{each.name}", each.commit], git_dir=repository)
+        if not written.ok:
+            return host_failed(
+                f"{repository} does not take the revision of {each.name}",
+                f"remove {repository}, then run the same command again",
+                written.output[-2000:],
+            )
+    return None
