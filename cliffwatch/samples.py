@@ -119,6 +119,8 @@ GUEST_CPUS = "guest-cpus"
 
 
 HOST_FAULTS = "host-faults"
+LAYOUTS, CAUTION = "layouts", "caution"
+"""Settings of exported files: the layouts of each kernel, and what one layout leaves open."""
 """The setting of a file that has the faults of an arm's host."""
 
 

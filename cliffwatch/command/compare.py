@@ -1,7 +1,7 @@
 """`cliffwatch compare`: reports on two runs or two files."""
 
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +16,7 @@ from cliffwatch.command.report_options import ReportOptions, no_case_matches, re
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.compare_run import Sides, compare_all, sides_of_run, with_fresh_boots
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.placement.layouts import count_layouts
 from cliffwatch.comparing.verdicts.processors import without_processors
 from cliffwatch.failure import Exit, Failure, wrong_usage
 from cliffwatch.importing import import_file, read_side
@@ -241,13 +242,13 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
         return echo_failure(compared)
     context = with_functions(context, compared)
     if len(compared) == 1:
-        text = _write_report(compared[0], partial(_write_samples, sides), context, report)
+        text = _write_report(compared[0], partial(_write_samples, sides, context.notes), context, report)
     else:
         from cliffwatch.command.several_arms import (  # noqa: PLC0415 - of more than two arms alone
             write_arm_reports,
         )
 
-        text = write_arm_reports(compared, partial(_write_samples, sides), context, report)
+        text = write_arm_reports(compared, partial(_write_samples, sides, context.notes), context, report)
     if isinstance(text, Failure):
         return echo_failure(text)
     delivered = _deliver(text, report)
@@ -281,8 +282,8 @@ def _writer(format_: str) -> Callable[[ComparisonSet, ReportContext], str]:
     return cast("Callable[[ComparisonSet, ReportContext], str]", getattr(import_module(module), function))
 
 
-def _write_samples(sides: Sides) -> str:
-    """Exports the samples of all sides and of the control.
+def _write_samples(sides: Sides, notes: Sequence[str]) -> str:
+    """Exports the samples of all sides and of the control. `notes` are those of the run.
 
     Two sides are renamed to base and head: when two runs are compared, both are called head.
     """
@@ -298,7 +299,15 @@ def _write_samples(sides: Sides) -> str:
         arms.append(replace(sides.control, name=CONTROL))
     if sides.matched is not None:
         arms.append(replace(sides.matched, name=MATCHED))
-    settings = run_settings(sides.notable, sides.stages, one_run=sides.one_run, arms=arms)
+    layouts = min(count_layouts(side.boots) for side in (sides.base, sides.head))
+    settings = run_settings(
+        sides.notable,
+        sides.stages,
+        one_run=sides.one_run,
+        arms=arms,
+        layouts=layouts if layouts > 1 else None,
+        notes=notes,
+    )
     return go_bench_report(arms, sides.traits(), settings=settings)
 
 

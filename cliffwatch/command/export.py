@@ -131,7 +131,13 @@ def _read(path: Path) -> _Source | Failure:
     read = read_run(path)
     if isinstance(read, Failure):
         return read
-    settings = run_settings(read.record.plan.notable, read.stages, arms=read.arms.values())
+    settings = run_settings(
+        read.record.plan.notable,
+        read.stages,
+        arms=read.arms.values(),
+        layouts=read.record.layouts,
+        notes=read.record.notes,
+    )
     return _Source(name=path, arms=read.arms, settings=settings, run=read.record.identity, record=read.record)
 
 

@@ -292,6 +292,11 @@ class RunRecord(Part, frozen=True, kw_only=True):
         return {arm.name: arm for arm in self.arms}
 
     @property
+    def layouts(self) -> int | None:
+        """Layouts of each kernel in the first stage; None where instructions are counted."""
+        return self.plan.layouts if self.mode == "walltime" else None
+
+    @property
     def stages(self) -> Stages | None:
         return None if self.plan.stages is None else self.plan.stages.stages
 

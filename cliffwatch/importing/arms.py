@@ -11,8 +11,10 @@ from cliffwatch.importing.problems import add_problems, add_suite
 from cliffwatch.parsers.readings import ArmDescription, BootOrigin, Found, Parsed
 from cliffwatch.parsers.sample_table import SampleTable
 from cliffwatch.samples import (
+    CAUTION,
     ENVIRONMENT_KEYS,
     HOST_FAULTS,
+    LAYOUTS,
     MACHINE_KEYS,
     Arm,
     Boot,
@@ -38,6 +40,8 @@ _NOT_OF_THE_MACHINE = frozenset(
         "declared",
         "one-run",
         HOST_FAULTS,
+        LAYOUTS,
+        CAUTION,
         *ENVIRONMENT_KEYS,
     }
     | {

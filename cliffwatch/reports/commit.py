@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from cliffwatch.comparing.attribution.blocks import function_blocks
 from cliffwatch.comparing.comparison import TROUBLED, ComparisonSet, size_of
+from cliffwatch.comparing.placement.luck import one_layout_notes
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
@@ -34,7 +35,7 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     above = [*_wrap_lines(f"{answer_set(compared, context)}".rstrip(".") + ".")]
     for text in (*compared.warnings, *context.chosen):
         above += _wrap_lines(text)
-    measured = _wrap_lines(f"{_capital(describe_measurement(compared, context))}.")
+    measured = _measured(compared, context)
     for cases, row in figures.shared_reasons(compared.primary_rows()):
         if row.verdict in TROUBLED and row.reason and not context.failures:
             above += _wrap_lines(f"{figures.shorten_names(cases)}: {row.verdict}: {row.reason}.")
@@ -57,6 +58,15 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     means = _wrap_lines(_mean(compared)) if compared.means else []
     room = max(_LEAST_ROWS, MOST_LINES - len(above) - len(below) - len(means) - 1)
     return _write([*above, "", *_table(changed, room), *means, *below][:MOST_LINES])
+
+
+def _measured(compared: ComparisonSet, context: ReportContext) -> list[str]:
+    """Returns how it was measured, the check of base against itself, and cautions about one layout."""
+    sentences = [_capital(describe_measurement(compared, context))]
+    if compared.control is not None:
+        sentences.append(_capital(figures.control(compared.control)))
+    sentences += map(_capital, one_layout_notes(context.notes))
+    return [line for sentence in sentences for line in _wrap_lines(f"{sentence.rstrip('.')}.")]
 
 
 def _write(lines: Sequence[str]) -> str:

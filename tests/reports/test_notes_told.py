@@ -9,11 +9,16 @@ import numpy as np
 import pytest
 from arms import INT_GET, SEQ_GET, arm
 
+from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.compare_run import Sides, compare_run
 from cliffwatch.comparing.comparison import ComparisonSet
+from cliffwatch.comparing.placement.luck import LUCK
+from cliffwatch.parsers.table.comma_separated import csv_lines
+from cliffwatch.parsers.table.rows import rows_of_arm
 from cliffwatch.reports.commit import commit_report
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
 from cliffwatch.reports.explain import explain_report
+from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
 from cliffwatch.reports.html import html_report
 from cliffwatch.reports.json_report import json_report
 from cliffwatch.reports.mail.report import mail_report
@@ -22,6 +27,7 @@ from cliffwatch.reports.several.benchstat import benchstat_report
 from cliffwatch.reports.text import text_report
 from cliffwatch.samples import Arm
 
+ONE_LAYOUT = f"each kernel has one layout: {LUCK}"
 OF_ROW = "between layouts"
 OF_RUN = "--time: spread between layouts 1.0 %, between boots 0.2 %"
 CONTEXT = replace(NO_CONTEXT, notes=(OF_RUN,))
@@ -72,6 +78,37 @@ def test_every_form_has_the_notes_on_rows_and_on_the_run(name: str, compared: Co
 def test_a_commit_message_has_those_on_the_rows_that_changed(compared: ComparisonSet) -> None:
     text = " ".join(commit_report(compared, CONTEXT).split())
     assert all(row.notes[-1] in text for row in compared.rows)
+
+
+@pytest.mark.parametrize("shift", [0.2, 0.0], ids=["with a change", "without one"])
+def test_a_commit_message_has_the_caution_about_one_layout_and_the_check_of_base(shift: float) -> None:
+    arms = {name: in_layouts(name, seed, 0.0) for name, seed in (("base", 1), ("control", 3))}
+    sides = Sides(**arms, head=in_layouts("head", 2, shift), one_run=True)
+    compared = compare_run(sides)
+    assert isinstance(compared, ComparisonSet)
+    assert bool(compared.changed_rows()) == bool(shift)
+
+    text = commit_report(compared, replace(NO_CONTEXT, notes=("booted at noon", OF_RUN, ONE_LAYOUT)))
+    assert "Base vs base check in other layouts: 0 of 2 false positives" in " ".join(text.split())
+    assert f"{ONE_LAYOUT[0].upper()}{ONE_LAYOUT[1:]}." in " ".join(text.split())
+    assert len(text.splitlines()) <= 30
+
+
+def test_samples_for_other_tools_have_the_layouts_and_the_caution() -> None:
+    settings = run_settings(None, None, layouts=1, notes=("booted at noon", ONE_LAYOUT))
+    assert settings == {"layouts": "1", "caution": ONE_LAYOUT}
+    arms = [in_layouts("base", 1, 0.0)]
+    text = go_bench_report(arms, load_catalogue().traits, settings=settings)
+    assert f"\nlayouts: 1\ncaution: {ONE_LAYOUT}\n" in text
+    assert '""caution"":""each kernel has one layout' in "".join(
+        piece.decode() for piece in csv_lines(rows_of_arm("run", arms[0], arms[0].boots, settings))
+    )
+    # Counted instructions do not depend on layouts.
+    assert run_settings(None, None) == {}
+
+
+def test_a_table_for_go_developers_has_the_layouts(compared: ComparisonSet) -> None:
+    assert "\nlayouts: 8\n" in benchstat_report(compared, NO_CONTEXT)
 
 
 def test_the_explanation_of_a_row_has_its_note(compared: ComparisonSet) -> None:

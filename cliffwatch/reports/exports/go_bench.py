@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from cliffwatch.comparing.placement.luck import one_layout_notes
 from cliffwatch.formats.arms.declared_metrics import declared_setting
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import stages_record
 from cliffwatch.parsers.go.names import unit_of
 from cliffwatch.parsers.go.writing import ExportedUnit, go_bench_lines
 from cliffwatch.reports.styles import visible
-from cliffwatch.samples import HOST_FAULTS, Arm, CaseKey, MetricTraits, Mode, format_faults
+from cliffwatch.samples import CAUTION, HOST_FAULTS, LAYOUTS, Arm, CaseKey, MetricTraits, Mode, format_faults
 from cliffwatch.stats.stages import Stages
 
 Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
@@ -54,15 +55,27 @@ def _lines(
 
 
 def run_settings(
-    notable: float | None, stages: Stages | None, *, one_run: bool = True, arms: Iterable[Arm] = ()
+    notable: float | None,
+    stages: Stages | None,
+    *,
+    one_run: bool = True,
+    arms: Iterable[Arm] = (),
+    layouts: int | None = None,
+    notes: Iterable[str] = (),
 ) -> dict[str, str]:
-    """Returns the settings of a run that a repeated comparison needs. Leaves out defaults.
+    """Returns the settings of a run that a repeated comparison or its reader needs. Leaves out defaults.
 
     For `one_run`, see `Method`. `arms` contribute the metrics that the user's own suites declare, and host
-    faults.
+    faults. `layouts` are those of each kernel in the first stage; None if unknown or without meaning. Of
+    `notes` those on one layout are settings.
     """
     arms = tuple(arms)
     settings = {} if one_run else {"one-run": "no"}
+    if layouts is not None:
+        settings[LAYOUTS] = str(layouts)
+    cautions = one_layout_notes(notes)
+    if cautions:
+        settings[CAUTION] = "; ".join(cautions)
     if notable is not None:
         settings["notable"] = repr(notable)
     if stages is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from cliffwatch.comparing.placement.luck import LUCK
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, host_failed, kernel_failed
 from cliffwatch.samples import CONTROL, MATCHED
@@ -15,8 +16,6 @@ from cliffwatch_runner.run.built_run import BuiltArm, BuiltRun, RunTools
 from cliffwatch_runner.run.programs import BuiltPrograms
 from cliffwatch_runner.source.access import Trust
 from cliffwatch_runner.source.revision import Revision
-
-_LUCK = "a change of a few per cent may come from where the linker put code, and not from what the code does"
 
 
 def seeds_of_first_stage(run: PlannedRun, arm: str, trust: Trust) -> tuple[int, ...]:
@@ -59,7 +58,7 @@ def check_layouts(run: PlannedRun, arms: Mapping[str, BuiltArm]) -> PlannedRun |
     if run.mode != "walltime" or (run.layouts > 1 and why is None):
         return run
     because = f" ({why})" if why is not None else ""
-    return replace(run, layouts=1, notes=(*run.notes, f"each kernel has one layout{because}: {_LUCK}"))
+    return replace(run, layouts=1, notes=(*run.notes, f"each kernel has one layout{because}: {LUCK}"))
 
 
 def link_programs(
@@ -93,7 +92,7 @@ def _one_layout_note(of_arms: Iterable[Sequence[SuiteProgram]]) -> Iterator[str]
     programs = [each for of_arm in of_arms for each in of_arm if each.one_layout is not None]
     named = dict.fromkeys(f"{each.name} of {each.suite} ({each.one_layout})" for each in programs)
     if named:
-        yield f"programs with one layout, {', '.join(named)}: {_LUCK}"
+        yield f"programs with one layout, {', '.join(named)}: {LUCK}"
 
 
 def link_layouts(run: BuiltRun) -> BuiltRun | Failure:
