@@ -239,11 +239,16 @@ class GuestFacts(Part, frozen=True, kw_only=True):
     memory_mib: Annotated[int, Meta(ge=1, le=1 << 40)] | None = None
 
 
-class ToolchainFacts(Part, frozen=True, kw_only=True):
-    """The members of run.json's `toolchain` that are used: the version output of the compilers."""
+class ToolchainFacts(Part, rename={"bpf_clang": "bpf-clang"}, frozen=True, kw_only=True):
+    """The members of run.json's `toolchain` that are used: the version output of the tools.
+
+    `gcc` or `clang` compiled the kernel, `bpf-clang` the BPF programs.
+    """
 
     gcc: Text | None = None
     clang: Text | None = None
+    bpf_clang: Text | None = None
+    pahole: Text | None = None
 
 
 class RunRecord(Part, frozen=True, kw_only=True):

@@ -12,8 +12,8 @@ from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome
 TOO_OLD = "no case of the chosen suites can run on this tree: came with linux 7.2"
 
 
-def failure(bench: str, message: str) -> SuiteFailureRecord:
-    return SuiteFailureRecord(suite="hashmap", bench=bench, message=message, next_step="", evidence="")
+def failure(bench: str, message: str, evidence: str = "") -> SuiteFailureRecord:
+    return SuiteFailureRecord(suite="hashmap", bench=bench, message=message, next_step="", evidence=evidence)
 
 
 def shared_run(**failed: tuple[str, ...]) -> Any:
@@ -54,3 +54,12 @@ def test_cases_that_were_tried_again_are_not_told_as_if_the_suite_had_failed(
     run = shared_run(**{"6.1": benchmarks, "7.3": ()})
 
     assert list(tell_failures([failure("6.1", message)], run)) == [told]
+
+
+def test_a_kernel_that_does_not_build_is_told_with_the_compilers_error() -> None:
+    output = "  CC core.o\ncore.c:3: error: expected ';'\nmake[2]: *** [core.o] Error 1\nmake: *** all\n"
+    errors = "core.c:3: error: expected ';' / make[2]: *** [core.o] Error 1"
+
+    assert list(tell_failures([failure("7.3", "7.3: it does not build", output)], None)) == [
+        f"7.3: it does not build: {errors} (with the bench of 7.3)"
+    ]

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from cliffwatch.comparing.attribution.changes import Move
+from cliffwatch.comparing.attribution.operations import Function
+from cliffwatch.reports import figures
 from cliffwatch.reports.several.releases import gaps, words
 from cliffwatch.reports.several.releases.audit import AuditRow, Cell, Release, Step, SuiteAudit
 from cliffwatch.samples import CaseKey
@@ -20,12 +23,17 @@ def suite(*rows: AuditRow, empty_cases: Any = ()) -> SuiteAudit:
     return SuiteAudit(name="crypto", rows=rows, empty_cases=empty_cases, sweeps=(), notes=(), seconds=0.0)
 
 
+def function(name: str) -> Function:
+    return Function("kernel", name)
+
+
 def row(benchmark: str, *values: float | None, verdict: str = "unchanged", **compared: Any) -> AuditRow:
     """A row with a value per release; its last step has the `verdict`."""
     base, head = values[-2:]
+    moves = compared.pop("moves", (Move((function("from"),), (function("to"),), 0.0),))
     about = {"change": None, "reason": "", "notes": (), **compared}
     last = SimpleNamespace(verdict=verdict, base=base, head=head, **about)
-    functions: Any = SimpleNamespace(hidden_in="unchanged", moves=("a move",))
+    functions: Any = SimpleNamespace(hidden_in="unchanged", moves=moves)
     step = Step(earlier="6.12", later="7.3", row=last, functions=functions)  # type: ignore[arg-type]
     return AuditRow(
         case=CaseKey("crypto", benchmark),
@@ -87,3 +95,27 @@ def test_base_and_head_have_the_names_of_their_releases(said: str, named: str) -
 
     assert step is not None
     assert gaps.name_sides(said, step) == named
+
+
+def test_a_large_difference_that_is_not_reported_has_its_reason() -> None:
+    below = row("walk", 29.0, 29.0, 26.7, change=-0.0804, reason="real, but below the threshold of 12.88%")
+    small = row("open", 100.0, 100.0, 101.0, change=0.01, reason="real, but below the threshold of 2%")
+
+    assert list(gaps.unreported(suite(below, small))) == [
+        "6.12 to 7.3, not reported: walk -8.04 %: real, but below the threshold of 12.88%"
+    ]
+
+
+def test_moves_between_the_same_functions_are_told_once() -> None:
+    moves = [Move((function("from"),), (function("to"),), net) for net in (-8.0, -7.99)]
+    rows = [row(name, 1.0, 1.0, 1.0, moves=(move,)) for name, move in zip(("a", "b"), moves, strict=True)]
+    audit: Any = SimpleNamespace(suites=(suite(*rows),), releases=RELEASES)
+
+    assert list(words.moved(audit)) == [
+        "crypto, 6.12 to 7.3, 2 rows, such as a: moved from from to to, net -8.00"
+    ]
+
+
+def test_how_values_are_measured_claims_no_repetition_of_what_is_not_counted() -> None:
+    assert "Most repeat exactly; the others have a threshold of their own" in words.HOW
+    assert set(figures.SIGNS.values()) - {" ", "-"} <= set(words.SIGNS)

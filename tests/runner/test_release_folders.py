@@ -430,3 +430,18 @@ def test_a_record_with_releases_or_runs_twice_or_in_another_order_is_refused(cop
     assert "the releases are not in order of version" in said(backwards)
     assert "the name of a release is there twice" in said(twice)
     assert "the folder of a run is there twice" in said(again)
+
+
+def test_the_report_names_the_tools_of_all_runs(copied: Path) -> None:
+    record = record_of(copied)
+    again = record["runs"][0] | {"folder": "runs/local-storage.6.14", "bench": "6.14", "own": True}
+    shutil.copytree(copied / "runs" / "local-storage", copied / again["folder"])
+    path = copied / again["folder"] / "run.json"
+    run = json.loads(path.read_text())
+    tools = run["toolchain"]
+    path.write_text(json.dumps(run | {"toolchain": tools | {"gcc": "gcc (elsewhere) 99.1"}}))
+    report_only(with_record(copied, runs=[*record["runs"], again]))
+
+    line = next(line for line in (copied / "report.md").read_text().splitlines() if "profile smoke" in line)
+    for tool in (tools["gcc"], "gcc (elsewhere) 99.1", tools["bpf-clang"], f"pahole {tools['pahole']}"):
+        assert tool in line

@@ -3,6 +3,7 @@ that the bench did.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,7 @@ def test_a_release_that_does_not_build_costs_its_column_alone(history: Path, tmp
     assert done.exit_code == Exit.DONE, done.output
     report = (tmp_path / "out" / "report.md").read_text()
     assert "| 200.000 | 250.000 | - | ▲ +25.00 % | - | 6.13 |" in report
-    assert "6.15: linux" in report or "6.15: " in report
+    assert re.search(r"- 6\.15: it does not build.*core\.c.* error: expected", report)
 
 
 def test_a_step_over_a_release_without_values_names_the_releases_that_were_compared(
@@ -183,6 +184,9 @@ def test_where_nothing_could_be_measured_the_reason_is_the_end(history: Path, tm
     assert done.exit_code == Exit.KERNEL_FAILED, done.output
     assert "cliffwatch: 6.15: it does not build" in done.stderr
     assert "kernel/bpf/core.c" in done.stderr
+    failures = json.loads((tmp_path / "out" / "releases.json").read_text())["failures"]
+    assert {each["bench"] for each in failures} == {"6.16"}, "no other bench makes a kernel build"
+    assert "error: expected" in (tmp_path / "out" / "report.md").read_text()
     assert audit(history, tmp_path / "other", "--case", "zzz").exit_code == Exit.USAGE
 
 

@@ -1,5 +1,6 @@
 """Says why a suite, or some of its cases, could not be measured."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from cliffwatch.catalogue.discovery import NO_CASE_RUNS
@@ -12,6 +13,10 @@ from cliffwatch.samples import CaseKey
 _NO_BENCH = (NO_CASE_RUNS, "--case: ")
 """First words of failures of a bench that has none of the cases. The audit itself names cases by --case."""
 
+_ERROR = re.compile(r"\berror\b|undefined reference|\*\*\*", re.IGNORECASE)
+_MOST_ERRORS = 2
+_LONGEST = 240
+
 
 def tell_failures(failures: Sequence[SuiteFailureRecord], shared: Run | None) -> Iterator[str]:
     """Yields a sentence for each reason.
@@ -21,7 +26,8 @@ def tell_failures(failures: Sequence[SuiteFailureRecord], shared: Run | None) ->
     """
     by_message: dict[str, list[str]] = {}
     for failure in failures:
-        by_message.setdefault(failure.message, []).append(failure.bench)
+        message = with_errors(failure.message, failure.evidence)
+        by_message.setdefault(message, []).append(failure.bench)
     for message, benches in by_message.items():
         if shared is None:
             yield f"{message} (with the bench of {join_words(benches)})"
@@ -37,3 +43,9 @@ def _tell_retry(message: str, bench: str, cases: Sequence[CaseKey]) -> str:
         return f"{named} no value with the bench of {bench} either: {message}"
     reason = message.removeprefix(NO_CASE_RUNS) if message.startswith(NO_CASE_RUNS) else ""
     return f"{named} no bench in {bench}{reason}"
+
+
+def with_errors(message: str, evidence: str) -> str:
+    """A message with the first errors that a compiler or make printed; without any, the message alone."""
+    errors = [line.strip()[:_LONGEST] for line in evidence.splitlines() if _ERROR.search(line)]
+    return f"{message}: {' / '.join(errors[:_MOST_ERRORS])}" if errors else message

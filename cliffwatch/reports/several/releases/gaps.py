@@ -1,16 +1,19 @@
-"""What the table of a suite leaves open: empty cells, and rows that were not judged."""
+"""What the table of a suite leaves open: empty cells, and rows that report no change."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from cliffwatch.comparing.comparison import DECIDED
 from cliffwatch.counting import count_noun, join_words
+from cliffwatch.reports import figures
 from cliffwatch.reports.several.releases.audit import Release, Step, SuiteAudit
 from cliffwatch.reports.several.releases.words import row_name
 from cliffwatch.samples import CaseKey
 
 _SIDES = re.compile(r"(^|\b(?:in|of) )(base|head)\b")
 _MOST_NAMED = 3
+_LARGE = 0.02
+"""A difference that readers see in the table, and ask about."""
 
 
 def name_sides(text: str, step: Step) -> str:
@@ -53,3 +56,13 @@ def unjudged(suite: SuiteAudit) -> Iterator[str]:
         more = len(names) - _MOST_NAMED
         named = ", ".join(names[:_MOST_NAMED]) + (f" and {count_noun(more, 'more row')}" if more > 0 else "")
         yield f"{earlier} to {later}, not judged: {named}: {reason}"
+
+
+def unreported(suite: SuiteAudit) -> Iterator[str]:
+    """Why differences of 2 % and more are not reported as changes: a line for each row and step."""
+    for row in suite.rows:
+        for step in row.steps:
+            if step is not None and step.row.verdict == "unchanged" and abs(step.row.change or 0.0) >= _LARGE:
+                size = figures.percent(step.row.change)
+                reason = name_sides(step.row.reason or "within the noise", step)
+                yield f"{step.earlier} to {step.later}, not reported: {row_name(row)} {size}: {reason}"

@@ -21,6 +21,8 @@ def _lines(audit: Audit) -> Iterator[str]:
     yield ""
     yield f"{words.setting(audit)}. {words.HOW}"
     yield ""
+    yield words.SIGNS
+    yield ""
     yield from (f"- {line}" for line in words.counts(audit))
     yield from (f"- {note}" for note in (words.configurations(audit), *audit.notes) if note)
     for heading, steps in words.largest(audit):
@@ -60,8 +62,7 @@ def _moved(audit: Audit) -> Iterator[str]:
     if not found:
         return
     yield from ("", "## Cost that moved between functions", "")
-    for row, step, sentence in found[:_MOST_MOVED]:
-        yield f"- {row.case.suite}, {words.row_name(row)}, {step.earlier} to {step.later}: {sentence}"
+    yield from (f"- {line}" for line in found[:_MOST_MOVED])
     if len(found) > _MOST_MOVED:
         yield f"- and {len(found) - _MOST_MOVED} more"
 
@@ -116,6 +117,7 @@ def _suite(audit: Audit, suite: SuiteAudit) -> Iterator[str]:
         ),
         *gaps.unmeasured(suite, audit.releases),
         *gaps.unjudged(suite),
+        *gaps.unreported(suite),
         *suite.notes,
     ]
     if told:

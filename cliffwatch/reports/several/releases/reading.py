@@ -16,7 +16,7 @@ from cliffwatch.formats.releases_record import ReleasesRecord, SuiteRunRecord
 from cliffwatch.formats.result_directory import Run
 from cliffwatch.formats.verdicts import Sweep
 from cliffwatch.reports.several.releases.audit import Audit, AuditRow, Cell, Release, Step, SuiteAudit
-from cliffwatch.reports.several.releases.failures import tell_failures
+from cliffwatch.reports.several.releases.failures import tell_failures, with_errors
 from cliffwatch.reports.several.releases.folder import find_unread_code, read_record, read_suite_run
 from cliffwatch.samples import Arm, CaseKey
 
@@ -84,22 +84,18 @@ def _sections(name: str, run: Run) -> dict[str, int]:
 
 
 def _setting(runs: Sequence[Run]) -> tuple[str, ...]:
-    if not runs:
-        return ()
-    record = runs[0].record
-    tools = record.toolchain_facts
-    return tuple(
-        dict.fromkeys(
-            text.splitlines()[0]
-            for text in (
-                f"Cliffwatch {record.cliffwatch_version}",
-                tools.gcc or "",
-                tools.clang or "",
-                record.platform,
-            )
-            if text
-        )
+    """Versions of Cliffwatch and of the compilers, and the platform: of all runs, equal ones once."""
+    records = [run.record for run in runs]
+    tools = [record.toolchain_facts for record in records]
+    texts = (
+        *(f"Cliffwatch {record.cliffwatch_version}" for record in records),
+        *(each.gcc for each in tools),
+        *(each.clang for each in tools),
+        *(each.bpf_clang for each in tools),
+        *(f"pahole {each.pahole}" for each in tools if each.pahole),
+        *(record.platform for record in records),
     )
+    return tuple(dict.fromkeys(text.splitlines()[0] for text in texts if text))
 
 
 def _suite(
@@ -125,7 +121,7 @@ def _suite(
         failed |= dict.fromkeys(filter(None, (find_unread_code(run),)))
         for arm in run.record.arms:
             if arm.failure is not None:
-                failed[f"{arm.name}: {arm.failure.message}"] = None
+                failed[f"{arm.name}: {with_errors(arm.failure.message, arm.failure.evidence)}"] = None
     rows.sort(key=lambda row: -(row.largest.size if row.largest is not None else 0.0))
     return SuiteAudit(
         name=name,

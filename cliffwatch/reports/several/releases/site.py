@@ -1,6 +1,7 @@
 """The report on releases as a static site: one folder, no scripts, no requests to other hosts."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -47,6 +48,7 @@ def pages_of(audit: Audit) -> Iterator[tuple[str, str]]:
                 blocks=list(_blocks(suite)),
                 unmeasured=list(gaps.unmeasured(suite, audit.releases)),
                 unjudged=list(gaps.unjudged(suite)),
+                unreported=list(gaps.unreported(suite)),
             ),
         )
 
@@ -72,7 +74,13 @@ def _blocks(suite: SuiteAudit) -> Iterator[tuple[Step, FunctionBlock]]:
         cases = [(row.case, step.functions) for row, step in found if step.functions is not None]
         blocks, _ = blocks_of_cases(cases, None, most=_MOST_BLOCKS, each=_MOST_FUNCTIONS)
         for block in blocks:
-            yield found[0][1], block
+            yield found[0][1], _name_releases(block, found[0][1])
+
+
+def _name_releases(block: FunctionBlock, step: Step) -> FunctionBlock:
+    """The block with the names of the releases in place of base and head."""
+    rows = tuple(replace(row, about=gaps.name_sides(row.about, step)) for row in block.rows)
+    return replace(block, sentence=gaps.name_sides(block.sentence, step), rows=rows)
 
 
 def _render(name: str, audit: Audit, **values: object) -> str:

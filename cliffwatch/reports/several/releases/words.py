@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from cliffwatch.comparing.attribution.changes import FunctionChange
+from cliffwatch.comparing.attribution.changes import FunctionChange, Move
+from cliffwatch.comparing.attribution.operations import Function
 from cliffwatch.comparing.attribution.sentences import describe_move
 from cliffwatch.comparing.comparison import CHANGES, DECIDED
 from cliffwatch.counting import count_noun, format_duration
@@ -15,10 +16,15 @@ _MOST_LARGEST = 10
 SECTIONS = ("text", "init text", "constants", "data", "bss")
 
 HOW = (
-    "Values are counted under icount: instructions of an operation, which repeat exactly. Caches, branch"
-    " prediction and contention are not in them."
+    "Measured under icount: insns/op are the instructions of an operation. Most repeat exactly; the others"
+    " have a threshold of their own. Times are those of the emulated clock, which counts instructions. Other"
+    " units are what the benchmark itself reports. Caches, branch prediction and contention are in none."
 )
 
+SIGNS = (
+    "▲ slower or worse, ▼ faster or better, ≠ changed; without a sign below the threshold of the case,"
+    " ~ within its noise; ? ! x not judged; - no value in one of the releases."
+)
 
 SUBJECT = "BPF from linux"
 """First words of the title."""
@@ -158,13 +164,25 @@ def _function(each: FunctionChange) -> str:
     return f"{each.function.name}{only} {size}"
 
 
-def moved(audit: Audit) -> Iterator[tuple[AuditRow, Step, str]]:
-    """Rows that report no change while cost moved between their functions, with the sentence that says so."""
+def moved(audit: Audit) -> Iterator[str]:
+    """Rows that report no change while cost moved between their functions.
+
+    A line for all rows of a suite and step whose first move is between the same functions.
+    """
+    found: dict[tuple[str, tuple[Function, ...]], list[tuple[AuditRow, tuple[Move, ...]]]] = {}
+    for row, step in _unchanged_steps(audit):
+        moves = step.functions.moves if step.functions is not None and step.functions.hidden_in else ()
+        if moves:
+            where = f"{row.case.suite}, {step.earlier} to {step.later}"
+            found.setdefault((where, moves[0].functions), []).append((row, moves))
+    for (where, _), rows in found.items():
+        first, moves = rows[0]
+        named = row_name(first) if len(rows) == 1 else f"{len(rows)} rows, such as {row_name(first)}"
+        yield f"{where}, {named}: {'; '.join(map(describe_move, moves[:_MOST_FUNCTIONS]))}"
+
+
+def _unchanged_steps(audit: Audit) -> Iterator[tuple[AuditRow, Step]]:
     for suite in audit.suites:
         for row in suite.rows:
-            for step in row.steps:
-                if step is not None and step.row.verdict == "unchanged" and step.functions is not None:
-                    hidden = step.functions.moves if step.functions.hidden_in else ()
-                    sentences = [describe_move(move) for move in hidden]
-                    if sentences:
-                        yield row, step, "; ".join(sentences[:_MOST_FUNCTIONS])
+            steps = (step for step in row.steps if step is not None and step.row.verdict == "unchanged")
+            yield from ((row, step) for step in steps)

@@ -74,8 +74,10 @@ class ReleasesRun:
         older = names[: names.index(first)] if first in names and self._is_of_bench(suite) else ()
         for bench in (first, *reversed(older)):
             shared = self._run(suite, names, bench, own=False, cases=self.request.cases)
-            if shared is not None or self.stop.is_set():
+            if isinstance(shared, Run):
                 return shared
+            if self.stop.is_set() or any(failure.whose != "usage" for failure in shared):
+                return None  # a kernel or this host failed, which no other bench changes
         return None
 
     def _is_of_bench(self, suite: str) -> bool:
@@ -83,8 +85,8 @@ class ReleasesRun:
 
     def _run(
         self, suite: str, arms: Sequence[str], bench: str, *, own: bool, cases: tuple[str, ...]
-    ) -> Run | None:
-        """Carries out a run, unless it was completed before. None if there is no result."""
+    ) -> Run | tuple[Failure, ...]:
+        """Carries out a run, unless it was completed before. Empty if it was interrupted."""
         name = f"{suite}.{bench}" if own else suite
         folder = self.folder / RUNS / name
         known = next((each for each in self.record.runs if each.folder == f"{RUNS}/{name}"), None)
@@ -94,12 +96,12 @@ class ReleasesRun:
             if isinstance(ended, tuple):
                 if not self.stop.is_set():
                     self._note_failures(suite, bench, ended)
-                return None
+                return ended
             if ended.interrupted:
-                return None
+                return ()
             self._note_run(ended, suite, bench, own=own, seconds=clock.monotonic() - began)
         read = read_run(folder)
-        return None if isinstance(read, Failure) else read
+        return (read,) if isinstance(read, Failure) else read
 
     def _request(
         self, suite: str, arms: Sequence[str], bench: str, cases: tuple[str, ...], folder: Path
