@@ -38,7 +38,7 @@ FORMATS: dict[str, Callable[[ComparisonSet, ReportContext], str]] = {
     "html": html_report,
 }
 SCREEN, CONFIRM = 10, 14
-SEEDS = {"base": 1, "head": 2, "matched": 3}
+SEEDS = {"base": 1, "head": 2, "matched": 3, "control": 4}
 
 
 def measured(name: str, shift: float, noise: float = 0.004, confirm: int = CONFIRM) -> Arm:

@@ -18,6 +18,7 @@ from cliffwatch.command.secret import read_token
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.attribution.blocks import TITLE, function_blocks, more_cases, text_lines
 from cliffwatch.comparing.attribution.documents import functions_of_document
+from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, Party, wrong_usage
 from cliffwatch.formats.comparison import RunComparison
@@ -26,8 +27,10 @@ from cliffwatch.formats.setup import Setup, SetupArm
 from cliffwatch.formats.values import FreeJson, Part
 from cliffwatch.formats.work import DEFAULT_PRIORITY, PRIORITIES, WATCH, AskedWork, Target
 from cliffwatch.parsers.readings import Problem
-from cliffwatch.reports.context import NO_CONTEXT
+from cliffwatch.reports import figures
+from cliffwatch.reports.context import NO_CONTEXT, describe_measurement
 from cliffwatch.reports.json_reading import arm_sets_of
+from cliffwatch.reports.legend import placement_sentences
 from cliffwatch.reports.several.arms import text_of_arms
 from cliffwatch.reports.styles import plain
 from cliffwatch.samples import DEFAULT_BOOTS, DEFAULT_MODE, PROFILES, SERVICE_PROFILE, parse_target
@@ -282,10 +285,23 @@ def _print_comparison(compared: RunComparison) -> None:
             change = "~" if row.change is None else f"{row.change:+.2%}"
             case = "/".join([row.benchmark, *(f"{name}={value}" for name, value in row.params.items())])
             click.echo(f"{row.platform or '':16} {case:60} {change:>9}  {row.verdict}")
-    blocks, left = function_blocks(arm_sets_of(compared)[0], functions) if functions else ((), 0)
+    (of_head,) = arm_sets_of(compared)
+    for text in (*_about(of_head), *compared.notes):
+        click.echo(plain(text))
+    blocks, left = function_blocks(of_head, functions) if functions else ((), 0)
     lines = [line for block in blocks for line in text_lines(block)]
     for line in (f"{TITLE}:", *lines, *([f"  {more_cases(left)}"] if left else [])) if blocks else ():
         click.echo(plain(line))
+
+
+def _about(compared: ComparisonSet) -> Iterator[str]:
+    """Yields how base and head were measured, the check of base against itself, and what is known of rows."""
+    yield describe_measurement(compared, NO_CONTEXT)
+    if compared.control is not None:
+        yield figures.control(compared.control)
+    yield from placement_sentences(compared.primary_rows())
+    for cases, note in figures.shared_notes(compared.primary_rows()):
+        yield f"{figures.shorten_names(cases)}: {note}"
 
 
 def _load_comparisons(client: Client, jobs: Sequence[Job]) -> Iterator[RunComparison]:
