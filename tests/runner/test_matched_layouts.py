@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cliffwatch_runner.build.layouts.matched import too_few_match
 from cliffwatch_runner.build.layouts.matching import (
     Addresses,
     Match,
@@ -148,3 +149,9 @@ def test_a_listing_may_hold_anything() -> None:
 def test_without_a_shared_function_nothing_matches() -> None:
     assert count_matches((), {}, {}) == Match(0, 0)
     assert Match(0, 0).share == 0.0
+
+
+def test_a_share_that_misses_the_limit_is_not_rounded_up_to_it() -> None:
+    said = str(too_few_match(Match(equal=9896, of=10_000)))
+    assert said.startswith("only 98.9% of its 10,000 unchanged functions have base's addresses")
+    assert "(at least 99% must)" in said
