@@ -5,6 +5,7 @@ import math
 import pytest
 
 from cliffwatch.stats.power.budget import (
+    MOST_BOOTS,
     MOST_LAYOUTS,
     Budget,
     Costs,
@@ -50,6 +51,14 @@ def test_with_one_layout_the_time_goes_to_boots() -> None:
     known = budget(BOOTS_VARY, Costs(link=0, boot=20, second=0), Repetitions(8, 1, 3))
 
     assert known.spend(400) == Repetitions(layouts=20, boots=1, duration=3)
+
+
+def test_with_one_layout_a_long_time_goes_to_as_many_boots_as_it_says() -> None:
+    known = budget(BOOTS_VARY, Costs(link=0, boot=20, second=0), Repetitions(8, 1, 3))
+
+    # Four hours are 720 boots: no layout has several of them, and the limit is not that of layouts.
+    assert known._replace(in_layouts=False).spend(4 * 3600) == Repetitions(layouts=720, boots=1, duration=3)
+    assert known._replace(in_layouts=False).spend(1e9).layouts == MOST_BOOTS
 
 
 @pytest.mark.parametrize("left", [-50.0, 0.0, 20.0])

@@ -17,6 +17,8 @@ from cliffwatch.stats.power.detectable import detectable
 _DURATIONS = (1, 2, 3, 5, 8, 12, 20, 30)
 MOST_LAYOUTS = 100
 """Further layouts of a kernel."""
+MOST_BOOTS = 999
+"""Further boots of a kernel in one layout."""
 _NOTHING = 1e6
 """Above the log of any shift."""
 _MOST_BOOTS = 4
@@ -112,6 +114,11 @@ def _squares(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values)
 
 
+def most_further(in_layouts: bool) -> int:
+    """Returns the most layouts that are added to a first stage, or boots if each kernel has one layout."""
+    return MOST_LAYOUTS if in_layouts else MOST_BOOTS
+
+
 class Budget(NamedTuple):
     """What is known after the first stage of a plan with a time budget."""
 
@@ -124,6 +131,8 @@ class Budget(NamedTuple):
     rate: float
     """Readings per second of measuring."""
     costs: Costs
+    in_layouts: bool = True
+    """False if each kernel has one layout: then a boot takes the place of a layout, and none has several."""
 
     def detectable(self, further: Repetitions) -> list[float | None]:
         """For each row: the smallest shift (log) that is detected once `further` layouts are done.
@@ -157,8 +166,11 @@ class Budget(NamedTuple):
     def _possible(self, seconds: float) -> Iterator[Repetitions]:
         varies = self.costs.second > 0 and any(row.reading for row in self.rows)
         for duration in (*_DURATIONS, self.done.duration) if varies else (self.done.duration,):
-            for boots in range(1, _MOST_BOOTS + 1):
-                layouts = min(MOST_LAYOUTS, int(max(0.0, seconds) // self.costs.of_layout(boots, duration)))
+            for boots in range(1, _MOST_BOOTS + 1 if self.in_layouts else 2):
+                layouts = min(
+                    most_further(self.in_layouts),
+                    int(max(0.0, seconds) // self.costs.of_layout(boots, duration)),
+                )
                 yield Repetitions(layouts=layouts, boots=boots, duration=duration)
 
     def _typical(self, further: Repetitions) -> float:

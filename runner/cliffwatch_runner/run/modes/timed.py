@@ -16,7 +16,7 @@ from cliffwatch.formats.boot_record import BootRecord
 from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.samples import CONTROL, Arm, select_compared_arms
-from cliffwatch.stats.power.budget import MOST_LAYOUTS, Budget, Costs, Repetitions
+from cliffwatch.stats.power.budget import Budget, Costs, Repetitions, most_further
 from cliffwatch_runner.build.kernel import link_seconds
 from cliffwatch_runner.plan.costs import planned_link_seconds, planned_seconds
 from cliffwatch_runner.plan.plan import Plan, PlannedBoot, plan_in_time
@@ -89,7 +89,7 @@ def _go_on(
         return None
     each = len(plan.arms) * (link + rest.boots * statistics.fmean(later))
     done = len({boot.block for boot in plan.boots} - {boot.block for boot in plan.first_boots}) // rest.boots
-    layouts = min(MOST_LAYOUTS - done, int(left // each))
+    layouts = min(most_further(plan.layouts > 1) - done, int(left // each))
     if layouts < 1:
         return None
     return FilledTime(plan=plan_in_time(plan, rest._replace(layouts=layouts)), notes=())
@@ -159,6 +159,7 @@ def _budget(run: BuiltRun, noise: RunNoise, boot: float, link: float) -> Budget:
             boot=arms * max(0.0, boot - sum(lengths)),
             second=float(arms * len(lengths)),
         ),
+        in_layouts=plan.layouts > 1,
     )
 
 
