@@ -281,10 +281,17 @@ def test_a_comment_can_be_looked_at_before_anything_is_posted(
 
 
 @pytest.mark.parametrize(
-    ("mode", "said"), [("walltime", "--boots careful --layouts 16 --matched"), ("icount", "--boots careful")]
+    ("platform", "mode", "said"),
+    [
+        ("amd-rome", "walltime", "--boots careful --layouts 16 --matched"),
+        ("rehearsal-x86-64", "walltime", "--accel tcg --boots careful --layouts 16 --matched"),
+        ("emulated-x86-64", "icount", "--boots careful"),
+    ],
 )
-def test_the_command_that_repeats_a_target_says_layouts_in_walltime_alone(mode: Any, said: str) -> None:
-    target = Target(platform="amd-rome", mode=mode, runs_on=("self-hosted",))
+def test_the_command_that_repeats_a_target_says_what_only_walltime_has(
+    platform: str, mode: Any, said: str
+) -> None:
+    target = Target(platform=platform, mode=mode, runs_on=("self-hosted",))
     policy = Policy(boots="careful", setup=Setup(layouts=16, matched=True), targets=(target,))
     ended = WorkflowRun(
         repository="kernel/linux",

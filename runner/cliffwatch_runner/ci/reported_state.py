@@ -15,6 +15,7 @@ from cliffwatch.pull_request.state import (
     confirmed_rows,
 )
 from cliffwatch.reports.context import context_of_run, with_functions
+from cliffwatch.samples import is_rehearsal
 from cliffwatch_runner.ci.published_results import (
     MeasuredLibrary,
     OpenPull,
@@ -108,6 +109,7 @@ def _repeat(run: WorkflowRun, policy: Policy, base: str, server: str) -> str:
 
 def _options(policy: Policy, suites: Sequence[str]) -> str:
     """Returns the options that measure the first target."""
-    mode = policy.targets[0].mode
-    chosen = f"--suite {','.join(suites)} --profile {policy.profile} --mode {mode} --boots {policy.boots}"
+    mode, rehearsed = policy.targets[0].mode, is_rehearsal(policy.targets[0].platform)
+    chosen = f"--suite {','.join(suites)} --profile {policy.profile} --mode {mode}"
+    chosen += f"{' --accel tcg' if rehearsed else ''} --boots {policy.boots}"
     return " ".join((chosen, *policy.setup.walltime_options(mode)))

@@ -262,6 +262,20 @@ def test_the_commands_that_repeat_jobs_say_the_time_of_walltime_alone(world: Wor
     }
 
 
+@pytest.mark.parametrize(("platform", "accel"), [("rehearsal-x86-64", True), ("amd-rome", False)])
+def test_the_command_that_repeats_a_rehearsal_rehearses(
+    world: World, pull: Any, platform: str, accel: bool
+) -> None:
+    world.running.enrol(platform, "walltime")
+    target = f'[[target]]\nmode = "walltime"\nplatform = "{platform}"\n'
+    world.repository.commits[BASE].files[".cliffwatch.toml"] = target
+    world.open(pull)
+    minute(world)
+    said = " ".join(world.ours(pull)[0].body.replace("\\\n", " ").split())
+    assert f"--platform {platform}" in said
+    assert (f"--mode walltime --accel tcg --platform {platform}" in said) is accel
+
+
 def test_a_change_that_no_suite_executes_is_said_and_fails_no_check(world: World, pull: Any) -> None:
     world.repository.commits[BASE].files[".cliffwatch.toml"] = 'fail-on = ["failed"]\n'
     world.open(pull)

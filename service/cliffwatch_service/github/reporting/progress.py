@@ -30,7 +30,7 @@ from cliffwatch.pull_request.state import (
 )
 from cliffwatch.reports.context import ReportContext, context_of_record
 from cliffwatch.reports.json_reading import comparison_set_of
-from cliffwatch.samples import Mode
+from cliffwatch.samples import Mode, is_rehearsal
 from cliffwatch.shell_lines import repeat_command
 from cliffwatch_service.compare.analysis import load_arms, stored_comparison
 from cliffwatch_service.compare.stored import read_stored_rows, read_summary
@@ -219,6 +219,7 @@ def _repeat(job: JobRow) -> str:
         suite=",".join(job.suites),
         profile=job.profile,
         mode=job.mode,
+        accel="tcg" if is_rehearsal(job.platform) else "",
         platform=job.platform,
         boots=job.boots,
         trust="outside",
