@@ -66,7 +66,7 @@ def _unmatched_cases(request: RunRequest) -> tuple[Failure, ...]:
 
 
 def choose_suites(names: Sequence[str]) -> tuple[str, ...] | Failure:
-    """The named suites in the order of their names, or all for `all`."""
+    """The named suites, in that order, or all of the catalogue for `all`."""
     known = tuple(suite.name for suite in load_catalogue().suites)
     for name in names or ("",):
         if name not in known and name != ALL:
