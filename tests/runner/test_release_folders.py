@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
+from isolation_here import ISOLATION, leave_out_root
 from toy import change, git, toy_repository
 from toy_audit import audit, report_only
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.failure import Exit, Failure
 from cliffwatch_runner.command.releases.opening import choose_suites
+from cliffwatch_runner.command.releases.releases import releases
 from cliffwatch_runner.command.releases.trees import open_releases
 
 pytestmark = pytest.mark.usefixtures("stand_in")
@@ -251,12 +253,27 @@ def record_of(out: Path) -> Any:
 def test_an_audit_goes_on_with_its_recorded_revisions_wherever_its_trees_are_now(
     audited: tuple[Result, Path], copied: Path, tmp_path: Path
 ) -> None:
-    releases = [each | {"tree": "moved-away"} for each in record_of(copied)["releases"]]
-    with_record(copied, releases=releases)
+    moved = [each | {"tree": "moved-away"} for each in record_of(copied)["releases"]]
+    with_record(copied, releases=moved)
     done = go_on(audited, copied, tags=())
 
     assert done.exit_code == Exit.DONE, done.output
-    assert record_of(copied)["releases"] == releases
+    assert record_of(copied)["releases"] == moved
+
+
+def test_out_alone_goes_on_with_the_profile_and_the_suites_of_the_audit(
+    audited: tuple[Result, Path], copied: Path
+) -> None:
+    leave_out_root()
+    with_record(copied, profile="standard")
+    where = ("--out", str(copied), "--cache", str(audited[1].parent / "cache"), "--isolation", ISOLATION)
+    done = CliRunner().invoke(releases, where)
+
+    assert done.exit_code == Exit.DONE, done.output
+    record = record_of(copied)
+    assert (record["profile"], record["suites"]) == ("standard", ["local-storage"])
+    other = CliRunner().invoke(releases, [*where, "--profile", "full"])
+    assert "--profile: full now, standard before" in said(other)
 
 
 def test_an_audit_whose_revisions_are_lost_asks_for_its_trees(

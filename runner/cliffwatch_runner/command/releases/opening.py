@@ -1,6 +1,6 @@
 """Begins an audit in a folder, or goes on with the one that it holds."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +63,18 @@ def _unmatched_cases(request: RunRequest) -> tuple[Failure, ...]:
         return ()
     cases = tuple(case.key for suite in suites for case in suite.cases(request.profile))
     return unmatched_patterns(request, cases)
+
+
+def go_on(asked: Asked, given: Collection[str]) -> Asked:
+    """With `--out` alone, profile and suites that are not `given` are those of the audit there."""
+    known = read_record(asked.out) if not asked.trees and (asked.out / RECORD).exists() else None
+    if known is None or isinstance(known, Failure):
+        return asked
+    return replace(
+        asked,
+        profile=asked.profile if "profile" in given else known.profile,
+        suites=asked.suites if "suites" in given else known.suites,
+    )
 
 
 def choose_suites(names: Sequence[str]) -> tuple[str, ...] | Failure:

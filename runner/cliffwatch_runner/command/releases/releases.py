@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import rich_click as click
+from click.core import ParameterSource
 from rich.console import Console
 
 from cliffwatch.command import terminal
@@ -20,7 +21,13 @@ from cliffwatch_runner.command.options.measuring import isolation_option, profil
 from cliffwatch_runner.command.options.suites import case_option
 from cliffwatch_runner.command.releases.asked import NEWEST, Asked
 from cliffwatch_runner.command.releases.measure import ReleasesRun
-from cliffwatch_runner.command.releases.opening import LOCK, check_folder, check_options, open_record
+from cliffwatch_runner.command.releases.opening import (
+    LOCK,
+    check_folder,
+    check_options,
+    go_on,
+    open_record,
+)
 from cliffwatch_runner.command.releases.reporting import Written, write_reports
 from cliffwatch_runner.command.stopping import stopping
 from cliffwatch_runner.plan.request import RunRequest
@@ -78,7 +85,9 @@ from cliffwatch_runner.run.progress import Progress, TimedPhases, progress_displ
     "Isolation of the trees' code from this host; none must be chosen explicitly, and the results record it."
 )
 @click.option("--report-only", is_flag=True, help="Measure nothing: write the reports of what --out holds.")
+@click.pass_context
 def releases(
+    context: click.Context,
     *,
     suites: str,
     report_only: bool,
@@ -97,11 +106,19 @@ def releases(
         jobs=jobs,
         **options,  # type: ignore[arg-type]  # click has checked them
     )
+    asked = go_on(asked, _given(context))
     failed: list[Failure] = []
     ended = write_reports(asked.out) if report_only else _measure_and_report(asked, console, failed)
     if isinstance(ended, Failure):
         raise SystemExit(print_failures((ended,), console))
     raise SystemExit(_print(ended, tuple(dict.fromkeys(failed)), console))
+
+
+def _given(context: click.Context) -> frozenset[str]:
+    """The names of the options on the command line."""
+    return frozenset(
+        name for name in context.params if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    )
 
 
 def _print(written: Written, failed: Sequence[Failure], console: Console) -> Exit:
