@@ -87,7 +87,7 @@ from cliffwatch_runner.run.progress import Progress, TimedPhases, progress_displ
 @click.option("--report-only", is_flag=True, help="Measure nothing: write the reports of what --out holds.")
 @click.pass_context
 def releases(
-    context: click.Context,
+    context: click.RichContext,
     *,
     suites: str,
     report_only: bool,
