@@ -88,6 +88,7 @@ from cliffwatch_runner.run.progress import Progress, TimedPhases, progress_displ
 @click.pass_context
 def releases(
     context: click.RichContext,
+    /,
     *,
     suites: str,
     report_only: bool,
