@@ -271,6 +271,21 @@ def test_of_a_case_that_was_counted_as_a_whole_the_functions_that_made_it_dearer
     assert block_of(CASE, found).sentence.startswith("+400.00 measured; arg_track not executed in base")
 
 
+def test_a_function_that_took_others_in_is_no_cause_of_its_own() -> None:
+    base = whole({RESERVE: 300_000.0, SUBMIT: 620_000.0, CHECK: 400_000.0}, {RESERVE: 840.0, SUBMIT: 842.0})
+    head = whole({TRACK: 910_000.0, CHECK: 700_000.0}, {TRACK: 841.0})
+    calls = {CHECK: 500.0}
+    found = row_functions(
+        Unchanged(head=1400.0, verdict="regression"),
+        [base._replace(calls={**base.calls, **calls})],
+        [head._replace(calls={**head.calls, **calls})],
+        differing=differ(RESERVE, SUBMIT, TRACK, CHECK),
+    )
+
+    assert found is not None
+    assert [each.function for each in found.in_direction] == [CHECK, TRACK]
+
+
 def whole(instructions: dict[Function, float], calls: dict[Function, float]) -> OperationCounts:
     """A case of ten million instructions with its set-up, whose operations are unknown."""
     left = 10_000_000.0 - sum(instructions.values())

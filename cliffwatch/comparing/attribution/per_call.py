@@ -23,8 +23,10 @@ from cliffwatch.comparing.thresholds import (
 )
 from cliffwatch.formats.code.differences import ArmCode, CodeDifference, ProgramDifference
 
+_SAME_CALLS, _INLINED = 1.02, 2.0
+"""Factors within which a new function has the calls and the instructions of functions that are gone."""
 _AS_MANY, _AS_MANY_CALLS = 1.25, 1.5
-"""Factors within which a new function's instructions and calls are those of one that is gone."""
+"""The same of one function that is gone, if its calls are another number."""
 
 
 def differing_functions(image: ArmCode | None) -> Differing | None:
@@ -94,22 +96,26 @@ def changed_calls(
 
 
 def _replaced(changes: Sequence[FunctionChange]) -> dict[Function, float]:
-    """The net of each function that one kernel executes in place of another one.
+    """What is left of the change of each function that one kernel executes in place of others.
 
-    Their calls and their instructions are nearly as many: page after page is cleared by another function.
+    Their calls are as many, or their calls and instructions nearly so: page after page is cleared by another
+    function.
     """
     gone, nets = [each for each in changes if each.gone], dict[Function, float]()
     for new in sorted((each for each in changes if each.new), key=lambda each: -each.head):
-        alike = [
-            each
-            for each in gone
-            if each.function not in nets
-            and _is_near(each.base, new.head, _AS_MANY)
-            and _is_near(each.base_calls, new.head_calls, _AS_MANY_CALLS)
-        ]
+        left = [each for each in gone if each.function not in nets]
+        alike = [each for each in left if _is_near(each.base_calls, new.head_calls, _SAME_CALLS)]
+        if not _is_near(sum(each.base for each in alike), new.head, _INLINED):
+            alike = [
+                each
+                for each in left
+                if _is_near(each.base, new.head, _AS_MANY)
+                and _is_near(each.base_calls, new.head_calls, _AS_MANY_CALLS)
+            ][:1]
+        net = new.head - sum(each.base for each in alike)
         if alike:
-            closest = min(alike, key=lambda each: abs(each.base - new.head))
-            nets |= dict.fromkeys((closest.function, new.function), new.head - closest.base)
+            nets |= dict.fromkeys((each.function for each in alike), min(0.0, net))
+            nets[new.function] = max(0.0, net)
     return nets
 
 
