@@ -69,8 +69,8 @@ def put_other_suite(run: Path) -> None:
     [
         (shutil.rmtree, "there is no run.json"),
         (damage_record, "run.json cannot be read"),
-        (lose_boot, "runs/local-storage has 2 of the 3 boots that it planned"),
-        (lose_boots, "runs/local-storage has 0 of the 3 boots that it planned"),
+        (lose_boot, "runs/local-storage has 2 of 3 planned boots"),
+        (lose_boots, "runs/local-storage has 0 of 3 planned boots"),
         (put_other_suite, "runs/local-storage is a run of harness, not of local-storage"),
     ],
 )

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from cliffwatch.comparing.attribution.run import CODE, code_of_run
+from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.formats.reading import read_as
 from cliffwatch.formats.releases_record import ReleasesRecord, SuiteRunRecord
@@ -14,6 +15,7 @@ from cliffwatch.samples import Arm, CaseKey
 
 RECORD = "releases.json"
 _LARGEST_BYTES = 16 << 20
+_DIGITS = re.compile(r"\d+", re.ASCII)
 _RESTORE = "restore the folder, or run the command without --report-only, which measures it again"
 
 
@@ -58,7 +60,7 @@ def _find_fault(record: ReleasesRecord) -> str:
 
 def _numbers(version: str) -> tuple[int, ...]:
     """6.12.117-rc1 as 6, 12 and 117."""
-    return tuple(int(digits) for digits in re.findall(r"\d+", version, re.ASCII)[:3])
+    return tuple(int(digits) for digits in _DIGITS.findall(version)[:3])
 
 
 def read_suite_run(folder: Path, about: SuiteRunRecord) -> Run | Failure:
@@ -73,7 +75,7 @@ def read_suite_run(folder: Path, about: SuiteRunRecord) -> Run | Failure:
     absent = len(run.absent_boots)
     if absent:
         there = sum(len(arm.boots) for arm in run.arms.values())
-        return wrong_usage(f"{home} has {there} of the {there + absent} boots that it planned", _RESTORE)
+        return wrong_usage(f"{home} has {there} of {count_noun(there + absent, 'planned boot')}", _RESTORE)
     return run
 
 

@@ -177,7 +177,11 @@ def moved(audit: Audit) -> Iterator[str]:
             found.setdefault((where, moves[0].functions), []).append((row, moves))
     for (where, _), rows in found.items():
         first, moves = rows[0]
-        named = row_name(first) if len(rows) == 1 else f"{len(rows)} rows, such as {row_name(first)}"
+        named = (
+            row_name(first)
+            if len(rows) == 1
+            else f"{count_noun(len(rows), 'row')}, such as {row_name(first)}"
+        )
         yield f"{where}, {named}: {'; '.join(map(describe_move, moves[:_MOST_FUNCTIONS]))}"
 
 

@@ -14,6 +14,7 @@ from cliffwatch_runner.source.tree import Tree, is_url, open_mirror, open_tree
 
 REPOSITORY = "trees.git"
 FEWEST, MOST = 2, 15
+_DOTS, _NOT_OF_A_NAME = re.compile(r"\.{2,}"), re.compile(r"[^A-Za-z0-9._-]")
 _VERSION = re.compile(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(\S*)[ \t]*$")
 
 
@@ -122,8 +123,8 @@ def _read(spec: str, tree: Tree, rev: str) -> _Found | Failure:
 
 def _name_of(version: str) -> str:
     """A version as the name of an arm and of a branch: EXTRAVERSION may be anything."""
-    name = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9._-]", "-", version[:60]))
-    return re.sub(r"\.lock$", "-lock", name.rstrip(".-"))
+    name = _DOTS.sub(".", _NOT_OF_A_NAME.sub("-", version[:60])).rstrip(".-")
+    return f"{name.removesuffix('.lock')}-lock" if name.endswith(".lock") else name
 
 
 def _named(found: Sequence[_Found]) -> tuple[ReleaseRecord, ...]:
