@@ -4,6 +4,7 @@ booted.
 
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from toy import request
@@ -13,7 +14,9 @@ from cliffwatch.samples import Arm, Boot, CaseKey, Sample
 from cliffwatch.stats.history.culprits.boots import boots_per_step, error_of
 from cliffwatch.stats.history.culprits.graph import Graph
 from cliffwatch.stats.history.culprits.question import Pair
-from cliffwatch_runner.run.bisection import bisecting
+from cliffwatch_runner.build.cache.entries import Stopped
+from cliffwatch_runner.plan.request import RunRequest
+from cliffwatch_runner.run.bisection import bisecting, pairs
 from cliffwatch_runner.run.bisection.commits import History
 from cliffwatch_runner.run.bisection.pairs import PairRuns, Rows
 from cliffwatch_runner.run.bisection.step import compare_primary_rows
@@ -102,6 +105,40 @@ def test_it_is_right_as_often_as_it_says(tmp_path: Path, monkeypatch: pytest.Mon
         right += any(step.commits == (str(CULPRIT),) for step in ended.found.steps)
 
     assert right >= 37
+
+
+@pytest.mark.parametrize(
+    ("mode", "boots", "config", "layouts"),
+    [
+        ("walltime", 21, "", 21),
+        ("walltime", 21, "CONFIG_LTO_CLANG_THIN=y\n", None),
+        ("walltime", None, "", None),
+        ("icount", 2, "", None),
+    ],
+)
+def test_each_boot_of_a_step_has_its_own_layout_where_kernels_can_be_linked_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: str,
+    boots: int | None,
+    config: str,
+    layouts: int | None,
+) -> None:
+    asked: list[int | None] = []
+
+    def note(wanted: RunRequest, *_: object, **__: object) -> None:
+        asked.append(wanted.layouts)
+        raise Stopped
+
+    monkeypatch.setattr(pairs, "carry_out", note)
+    (tmp_path / "fragment").write_text(config)
+    record = SimpleNamespace(folder=tmp_path, skipped={})
+    runs = PairRuns(
+        request(tmp_path, tmp_path, mode=mode, fragments=(tmp_path / "fragment",)), "0", record, None, None
+    )
+    runs.run(Pair("0", "1"), boots)
+
+    assert asked == [layouts]
 
 
 @pytest.mark.parametrize("change", [0.01, 0.04])

@@ -120,9 +120,7 @@ def _replaced(changes: Sequence[FunctionChange]) -> dict[Function, float]:
 
 
 def _is_near(value: float | None, other: float | None, factor: float) -> bool:
-    return bool(value and other) and max(value or 0.0, other or 0.0) <= factor * min(
-        value or 0.0, other or 0.0
-    )
+    return bool(value and other and max(value, other) <= factor * min(value, other))
 
 
 def changed_in_operations(
