@@ -191,7 +191,7 @@ def with_fresh_boots(sides: Sides, base: Arm, head: Arm) -> Sides | Failure:
             )
         if _layouts(old) & _layouts(fresh):
             return wrong_usage(
-                f"the fresh boots of {fresh.label} have layouts of the first ones, and with them their luck",
+                f"the fresh boots of {fresh.label} are in layouts of the first boots, and repeat their luck",
                 "measure both sides again with another --seed",
             )
     if not base.boots or not head.boots:

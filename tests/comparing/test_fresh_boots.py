@@ -98,7 +98,7 @@ def test_fresh_boots_in_the_first_layouts_share_their_luck_and_confirm_nothing()
     refused = with_fresh_boots(Sides(base=base, head=head), base, head)
 
     assert isinstance(refused, Failure)
-    assert "have layouts of the first ones" in refused.message
+    assert "are in layouts of the first boots" in refused.message
     assert refused.next_step == "measure both sides again with another --seed"
 
 

@@ -86,6 +86,34 @@ def test_a_suite_that_the_newest_bench_has_no_case_of_takes_the_next_older_one(
     assert "Not measured" not in done.output
 
 
+def test_a_case_is_measured_in_the_suites_that_have_it(history: Path, tmp_path: Path) -> None:
+    done = audit(history, tmp_path, "--suite", "all", "--case", "seq-get", "--case", "hashmap-control")
+
+    assert done.exit_code == Exit.DONE, done.output
+    record = json.loads((tmp_path / "out" / "releases.json").read_text())
+    assert record["suites"] == ["local-storage"]
+    assert not record["failures"]
+    run_of = json.loads((tmp_path / "out" / "runs" / "local-storage" / "run.json").read_text())
+    planned = {case["benchmark"] for case in run_of["plan"]["cases"]}
+    assert {"local-storage-cache-seq-get", "local-storage-cache-hashmap-control"} <= planned
+    assert "local-storage-cache-int-get" not in planned
+
+
+@pytest.mark.parametrize(
+    ("patterns", "found"),
+    [
+        ((), {"bloom": (), "hashmap": (), "veristat": ()}),
+        (("bloom-lookup",), {"bloom": ("bloom-lookup",)}),
+        (("bloom-lookup", "cgroup_iter"), {"bloom": ("bloom-lookup",), "veristat": ("cgroup_iter",)}),
+        (("hashmap",), {"bloom": ("hashmap",), "hashmap": ("hashmap",)}),
+    ],
+)
+def test_a_pattern_goes_to_the_suites_that_know_it_or_else_to_those_of_objects(
+    patterns: tuple[str, ...], found: Any
+) -> None:
+    assert measure.patterns_of(patterns, ("bloom", "hashmap", "veristat"), "standard") == found
+
+
 @pytest.mark.parametrize(
     ("suite", "words", "cpus", "attempts"),
     [

@@ -113,7 +113,7 @@ class CaseFunctions:
 
     @property
     def in_direction(self) -> tuple[FunctionChange, ...]:
-        """Those that changed as the row did, if they do not add up to it; else all."""
+        """The changes in the row's direction where functions do not add up to its change; elsewhere all."""
         if self.hidden_in is not None or not (self.by_call or self.averaged):
             return self.own_changes
         upward = self.measured > 0

@@ -24,9 +24,9 @@ from cliffwatch.comparing.thresholds import (
 from cliffwatch.formats.code.differences import ArmCode, CodeDifference, ProgramDifference
 
 _SAME_CALLS, _INLINED = 1.02, 2.0
-"""Factors within which a new function has the calls and the instructions of functions that are gone."""
+"""Factors within which a new function has the calls and the instructions of those that it replaced."""
 _AS_MANY, _AS_MANY_CALLS = 1.25, 1.5
-"""The same of one function that is gone, if its calls are another number."""
+"""The same where the calls differ: instructions must then be closer."""
 
 
 def differing_functions(image: ArmCode | None) -> Differing | None:
@@ -77,7 +77,7 @@ def changed_calls(
     """The same in instructions per call, for a case counted as a whole.
 
     Only functions that take at least `PATH_SHARE` of its instructions. Those that changed the case most stand
-    first; a function that took another one's place counts with the net of both.
+    first; a function that replaced others counts with the net.
     """
     before, after = mean_of(base), mean_of(head)
     whole = [sum(side.instructions.values()) for side in (before, after)]
@@ -96,10 +96,11 @@ def changed_calls(
 
 
 def _replaced(changes: Sequence[FunctionChange]) -> dict[Function, float]:
-    """What is left of the change of each function that one kernel executes in place of others.
+    """Returns the net change of each function that replaced others, or was replaced.
 
-    Their calls are as many, or their calls and instructions nearly so: page after page is cleared by another
-    function.
+    A replacement is called as often and takes about as many instructions: pages are cleared by another
+    function, a renamed allocator has its helper inlined. The net counts on the side whose change has its
+    direction; the other side counts nothing.
     """
     gone, nets = [each for each in changes if each.gone], dict[Function, float]()
     for new in sorted((each for each in changes if each.new), key=lambda each: -each.head):

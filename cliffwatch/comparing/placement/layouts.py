@@ -124,7 +124,7 @@ def in_boots(judged: Comparison, row: Row) -> Comparison:
 
 
 def _in_own_layouts(layouts: int, sides: Sequence[Side], spreads: Sequence[LayoutSpread]) -> int:
-    """Boots that tell as much as so many layouts of several boots each, if each boot has its own layout."""
+    """Returns how many boots, each in its own layout, tell as much as `layouts` of several boots."""
     each = max(side.boots / max(1, len(_layouts(side))) for side in sides)
     factors = [
         (seen.layout**2 + seen.boot**2) / (seen.layout**2 + seen.boot**2 / each)

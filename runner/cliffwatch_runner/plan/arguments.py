@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cliffwatch.catalogue.discovery import DISCOVERED
 from cliffwatch.catalogue.load import Catalogue
@@ -137,6 +137,16 @@ def _tools(named: ToolChoice) -> Iterator[Failure]:
                 f"{option}: there is no program {program!r} here that prints its version",
                 f"name one that is on PATH, or install {find_package(tool)}",
             )
+
+
+def patterns_by_suite(patterns: Sequence[str], cases: Iterable[CaseKey]) -> Mapping[str, tuple[str, ...]]:
+    """Returns for each suite of these cases the patterns of `--case` that match one; no other suites."""
+    matched: dict[str, dict[str, None]] = {}
+    for case in cases:
+        for pattern in patterns:
+            if matches(case, pattern):
+                matched.setdefault(case.suite, {})[pattern] = None
+    return {suite: tuple(found) for suite, found in matched.items()}
 
 
 def unmatched_patterns(request: RunRequest, cases: tuple[CaseKey, ...]) -> tuple[Failure, ...]:

@@ -20,8 +20,7 @@ from cliffwatch.failure import Exit, Failure, host_failed, wrong_usage
 from cliffwatch.formats.calibration import CalibrationDocument
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.result_directory import Run, read_run
-from cliffwatch.reports.explain import matches
-from cliffwatch.samples import Accel, CaseKey, Mode
+from cliffwatch.samples import Accel, Mode
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.command.options.cache import cache_option
 from cliffwatch_runner.command.options.measuring import (
@@ -35,6 +34,7 @@ from cliffwatch_runner.command.options.measuring import (
 )
 from cliffwatch_runner.command.options.suites import case_option
 from cliffwatch_runner.command.options.values import seconds as parse_seconds
+from cliffwatch_runner.plan.arguments import patterns_by_suite
 from cliffwatch_runner.plan.run_plan import PlannedRun, plan_run
 from cliffwatch_runner.upload.client import Client
 
@@ -155,16 +155,9 @@ def _plan(suites: str, options: Mapping[str, object]) -> PlannedRun | Failure:
 
 def _patterns_by_suite(planned: PlannedRun) -> Mapping[str, Sequence[str]]:
     """Returns the patterns of `--case` for each suite that has such cases; all suites if there are none."""
-    patterns = planned.request.cases
-    if not patterns:
+    if not planned.request.cases:
         return {suite.name: () for suite in planned.suites}
-    cases: dict[str, list[CaseKey]] = {}
-    for case in planned.plan.cases:
-        cases.setdefault(case.key.suite, []).append(case.key)
-    return {
-        suite: [pattern for pattern in patterns if any(matches(case, pattern) for case in of_suite)]
-        for suite, of_suite in cases.items()
-    }
+    return patterns_by_suite(planned.request.cases, (case.key for case in planned.plan.cases))
 
 
 def _run_argv(options: Mapping[str, object]) -> list[str]:

@@ -1,7 +1,7 @@
 """Measures suite after suite on all releases, and with each one's own bench where the shared one fails."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,8 +12,10 @@ from cliffwatch.failure import Failure
 from cliffwatch.formats.releases_record import ReleasesRecord, SuiteFailureRecord, SuiteRunRecord
 from cliffwatch.formats.result_directory import Run, read_run
 from cliffwatch.reports.several.releases.folder import RECORD, read_suite_run, unmeasured_cases
+from cliffwatch.samples import Profile
 from cliffwatch_runner import clock
 from cliffwatch_runner.command.releases.trees import REPOSITORY
+from cliffwatch_runner.plan.arguments import patterns_by_suite
 from cliffwatch_runner.plan.arms import ArmRequest
 from cliffwatch_runner.plan.request import RunRequest
 from cliffwatch_runner.results.files import set_aside, write_document
@@ -21,6 +23,23 @@ from cliffwatch_runner.run.progress import Progress
 from cliffwatch_runner.run.run import FinishedRun, run
 
 RUNS = "runs"
+
+
+def patterns_of(
+    patterns: tuple[str, ...], names: Sequence[str], profile: Profile
+) -> Mapping[str, tuple[str, ...]]:
+    """Returns the suites that have a case of the patterns, each with its own; all suites if there are none.
+
+    A pattern that matches no known case may name a BPF object, which only a tree has.
+    """
+    if not patterns:
+        return dict.fromkeys(names, ())
+    suites = [suite for suite in load_catalogue().suites if suite.name in names]
+    known = patterns_by_suite(patterns, (case.key for suite in suites for case in suite.cases(profile)))
+    unknown = tuple(each for each in patterns if not any(each in found for found in known.values()))
+    objects = {suite.name for suite in suites if suite.program is not None and suite.program.objects}
+    of_suites = {name: (*known.get(name, ()), *(unknown if name in objects else ())) for name in names}
+    return {name: found for name, found in of_suites.items() if found}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,10 +89,11 @@ class ReleasesRun:
 
     def _run_shared(self, suite: str, names: Sequence[str]) -> Run | None:
         """Runs a suite on all releases with one bench: the asked one, or the next older one that has it."""
+        patterns = patterns_of(self.request.cases, self.record.suites, self.request.profile)
         first = self.request.bench_from
         older = names[: names.index(first)] if first in names and self._is_of_bench(suite) else ()
         for bench in (first, *reversed(older)):
-            shared = self._run(suite, names, bench, own=False, cases=self.request.cases)
+            shared = self._run(suite, names, bench, own=False, cases=patterns[suite])
             if isinstance(shared, Run):
                 return shared
             if self.stop.is_set() or any(failure.whose != "usage" for failure in shared):

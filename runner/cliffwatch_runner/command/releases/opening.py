@@ -17,7 +17,7 @@ from cliffwatch_runner import clock
 from cliffwatch_runner.build.toolchain import find_toolchain
 from cliffwatch_runner.command.releases.asked import Asked
 from cliffwatch_runner.command.releases.differences import find_differences
-from cliffwatch_runner.command.releases.measure import RUNS
+from cliffwatch_runner.command.releases.measure import RUNS, patterns_of
 from cliffwatch_runner.command.releases.trees import REPOSITORY, open_releases, reopen_releases
 from cliffwatch_runner.plan.arguments import check_arguments, unmatched_patterns
 from cliffwatch_runner.plan.request import RunRequest
@@ -91,10 +91,11 @@ def choose_suites(names: Sequence[str]) -> tuple[str, ...] | Failure:
 
 def open_record(asked: Asked, progress: Progress) -> ReleasesRecord | Failure:
     """Begins an audit, or goes on with that of the folder if it is the same one."""
-    suites = choose_suites(asked.suites)
+    chosen = choose_suites(asked.suites)
     known = _read_known(asked.out)
-    if isinstance(suites, Failure):
-        return suites
+    if isinstance(chosen, Failure):
+        return chosen
+    suites = tuple(patterns_of(asked.cases, chosen, asked.profile))
     if isinstance(known, Failure):
         return known
     releases = _open_trees(asked, known, progress)
