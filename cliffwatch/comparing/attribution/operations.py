@@ -49,8 +49,8 @@ class OperationCounts(NamedTuple):
 def operation_counts(
     counts: FunctionCountsRecord, case: CaseCounts, value: float, unit: str
 ) -> OperationCounts | None:
-    """The counts of a boot that measured `value`. None if the unit has no operations."""
-    if nanoseconds(value, unit) is None:
+    """The counts of a boot that measured `value`. None without operations in the unit, or counts in the case."""
+    if nanoseconds(value, unit) is None or not any(count for _, count in case.counts):
         return None
     share = _operations_share(case, value, unit)
     of_all = 1.0 if share is None else share

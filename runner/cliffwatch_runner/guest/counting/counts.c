@@ -209,19 +209,22 @@ static bool grow(void)
 	return true;
 }
 
-/* The slot of a block, the next free one for a new one; -1 without room. */
+/*
+ * The slot of a block, the next free one for a new one; -1 without room. A
+ * known block has its slot also then: the emulator translates code again.
+ */
 static int64_t slot_of(uint64_t address, uint32_t instructions)
 {
-	if (used == room && !grow())
-		return -1;
-	for (uint32_t at = hashed(address, instructions); places[at];
-	     at = (at + 1) & (room * 2 - 1)) {
+	for (uint32_t at = room ? hashed(address, instructions) : 0;
+	     room && places[at]; at = (at + 1) & (room * 2 - 1)) {
 		struct block *known = &blocks[places[at] - 1];
 
 		if (known->address == address &&
 		    known->instructions == instructions)
 			return places[at] - 1;
 	}
+	if (used == room && !grow())
+		return -1;
 	if (used % CHUNK == 0 && !new_chunk(used / CHUNK))
 		return -1;
 	blocks[used] = (struct block){ .address = address,
