@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import msgspec
 import pytest
 
 from cliffwatch.comparing.attribution.blocks import blocks_of_cases
@@ -166,6 +167,11 @@ def test_operations_that_were_counted_go_first() -> None:
     found = operation_counts(*counted(1.0, operations=4_000_000.0), 200.0, "insns/op")
     assert found is not None
     assert found.instructions == {Function("kernel", "lookup"): pytest.approx(250.0)}
+
+
+def test_a_case_of_which_nothing_was_counted_has_no_counts() -> None:
+    record, case = counted(1.0)
+    assert operation_counts(record, msgspec.structs.replace(case, counts=()), 200.0, "ns/op") is None
 
 
 def test_a_case_without_a_window_says_nothing_of_operations() -> None:

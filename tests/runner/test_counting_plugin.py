@@ -80,11 +80,11 @@ def across_pages() -> bytes:
     return code.ljust(TICK - START, b"\x90").ljust(510, b"\xc3") + b"\x55\xaa"
 
 
-def counted(plugin: Plugin, folder: Path, windows: str, code: bytes | None = None) -> Path:
+def counted(plugin: Plugin, folder: Path, windows: str, code: bytes | None = None, mark: int = MARK) -> Path:
     (folder / "disk").write_bytes(code or machine_code())
     (folder / "windows").write_text(windows)
     (folder / plugin.path.name).write_bytes(plugin.path.read_bytes())
-    option = Counting(plugin=plugin, mark=MARK, tick=TICK).option(folder, folder)
+    option = Counting(plugin=plugin, mark=mark, tick=TICK).option(folder, folder)
     machine = [
         EMULATOR,
         "-machine",
@@ -132,13 +132,59 @@ def test_an_instruction_on_two_pages_is_counted_once(plugin: Plugin, tmp_path: P
 
 
 def test_the_emulator_may_write_all_that_the_plugin_counts(tmp_path: Path) -> None:
-    source = (Path(plugin_module.__file__).parent / "counts.c").read_text()
+    source = plugin_module._SOURCE.read_text()
     (mebibytes,) = re.findall(r"#define MOST_BYTES \((\d+)u << 20\)", source)
     written = subprocess.run(
         limit_emulator(["truncate", "--size", f"{mebibytes}M", str(tmp_path / COUNTS)]), check=False
     )
     assert written.returncode == 0
     assert int(mebibytes) << 20 < LARGEST_COUNTS_BYTES
+
+
+LOOP, MARK_LATE = 0x7C40, 0x7D80
+
+
+def many_blocks() -> bytes:
+    """A boot sector with one case: a loop of 1000 times, three segments of jumps to the next one, and the loop
+    5000 times, after a write to its page, for which the emulator translates it again.
+    """
+    code = (
+        b"\xfa\x31\xc0\x8e\xd0\xbc\x00\x7c\x8e\xd8\xeb\x40"  # cli; ss:sp = 0:7c00; ds = 0; jmp over the loop
+    )
+    code = code.ljust(LOOP - START, b"\x90") + b"\x49\x75\xfd\xc3"  # dec cx; jnz; ret
+    code = code.ljust(0x4C, b"\x90")
+    for then in (MARK_LATE, MARK_LATE):
+        code += call(START + len(code), then)
+    code += b"\xb9\xe8\x03" + call(START + len(code) + 3, LOOP)
+    for segment in (0x1000, 0x2000, 0x3000):
+        code += b"\xb8" + struct.pack("<H", segment) + b"\x8e\xc0\x31\xff\xb8\xeb\x00"  # es:di; ax = jmp +0
+        code += b"\xb9\xff\x7f\xfc\xf3\xab"  # mov cx, 7fff; cld; rep stosw
+        code += b"\x26\xc6\x06\xfe\xff\xcb\x9a\x00\x00" + struct.pack("<H", segment)  # retf; call far
+    code += (
+        b"\xa0" + struct.pack("<H", LOOP) + b"\xa2" + struct.pack("<H", LOOP)
+    )  # mov al, [loop]; mov [loop], al
+    code += b"\xb9\x88\x13" + call(START + len(code) + 3, LOOP) + call(START + len(code) + 6, MARK_LATE)
+    code += b"\xba\x01\x05\xb0\x00\xee\xf4"  # out 0x501 ends the emulator
+    assert len(code) <= MARK_LATE - START
+    return code.ljust(MARK_LATE - START, b"\x90").ljust(510, b"\xc3") + b"\x55\xaa"
+
+
+def test_known_code_is_counted_also_when_there_is_no_room_for_new_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = plugin_module._SOURCE.read_text()
+    small = tmp_path / "counts.c"
+    small.write_text(source.replace("#define MOST_CHUNKS 64u", "#define MOST_CHUNKS 1u"))
+    monkeypatch.setattr(plugin_module, "_SOURCE", small)
+    plugin = counting_plugin(tmp_path / "cache")
+    assert isinstance(plugin, Plugin), plugin
+    counts = read_counts(counted(plugin, tmp_path, "0 0\n", many_blocks(), mark=MARK_LATE))
+
+    assert counts.notes == (
+        "some code was not counted: the guest has more blocks of code than there are counters",
+    )
+    case = counts.stretches[1, BEFORE]
+    assert case.times[case.addresses == LOOP].sum() == 6000
 
 
 def test_the_plugin_is_built_once(plugin: Plugin) -> None:

@@ -49,7 +49,7 @@ class OperationCounts(NamedTuple):
 def operation_counts(
     counts: FunctionCountsRecord, case: CaseCounts, value: float, unit: str
 ) -> OperationCounts | None:
-    """The counts of a boot that measured `value`. None without operations in the unit, or counts in the case."""
+    """The counts of a boot that measured `value`. None if there are none or its unit has no operations."""
     if nanoseconds(value, unit) is None or not any(count for _, count in case.counts):
         return None
     share = _operations_share(case, value, unit)

@@ -19,6 +19,7 @@ EMULATOR = "qemu-system-x86_64"
 PLUGIN = "counts.so"
 COUNTS = "counts"
 WINDOWS = "windows"
+_SOURCE = Path(__file__).parent / "counts.c"
 _SECOND_INTERFACE = (9, 0)
 """The QEMU version that replaced the first plugin interface with the second."""
 
@@ -100,7 +101,7 @@ def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False
     if compiler is None:
         return host_failed("there is no C compiler (gcc) on this host", "install gcc")
     interface = 2 if parse_version(emulator) >= _SECOND_INTERFACE else 1
-    source = (Path(__file__).parent / "counts.c").read_bytes()
+    source = _SOURCE.read_bytes()
     digest = hashlib.sha256(
         b"\0".join([source, emulator.encode(), *(each.encode() for each in _FLAGS)])
     ).hexdigest()
@@ -115,10 +116,9 @@ def counting_plugin(cache: Path, should_stop: Callable[[], bool] = lambda: False
 
 def _build_plugin(compiler: str, interface: int, folder: Path) -> Failure | None:
     """Builds the plugin into its cache entry, if the emulator loads it."""
-    source = Path(__file__).parent / "counts.c"
     with tempfile.TemporaryDirectory(prefix="cliffwatch-plugin-") as temporary:
         made = Path(temporary) / PLUGIN
-        argv = [compiler, *_FLAGS, f"-DPLUGIN_INTERFACE={interface}", "-o", str(made), str(source)]
+        argv = [compiler, *_FLAGS, f"-DPLUGIN_INTERFACE={interface}", "-o", str(made), str(_SOURCE)]
         compiled = process.run(argv, deadline=_SECONDS)
         if not compiled.ok:
             return host_failed(
