@@ -4,9 +4,11 @@
     .venv/bin/python tools/moving_code.py TREE --rehearse …
 
 TREE is a source folder or archive. The seed draws the patches: an unused function of some size before the
-functions of a file of BPF, slab or RCU, or another order of kernel/bpf's objects. Each is measured in icount,
-or with --rehearse in walltime on an emulated processor, in several layouts. A run that ended is not repeated.
-Prints what each moved and what was reported of it; ends with 1 if any row was.
+functions of a file of BPF, slab or RCU, or another order of kernel/bpf's objects. Each is measured in icount
+with five cases; or with --rehearse in walltime on an emulated processor, in as many layouts as boots, with one
+of these and two that the seed draws from profile standard. A run that ended is not repeated. `--first 11` begins
+with the eleventh patch. Prints what each moved and what was reported of it, in a rehearsal also of base against
+base in other layouts; ends with 1 if any row was, or if a run failed.
 """
 
 import argparse
@@ -14,13 +16,16 @@ import json
 import random
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parent)]
 
 from cost_shift.command import run_cliffwatch  # noqa: E402
 from cost_shift.source import Files, patch_of, read_files  # noqa: E402
+
+from cliffwatch.catalogue.load import load_catalogue  # noqa: E402
 
 FILES = (
     "kernel/bpf/hashtab.c",
@@ -37,32 +42,41 @@ FILES = (
 OBJECTS = "kernel/bpf/Makefile"
 SUITES = "local-storage,hashmap,trigger"
 CASES = ("seq-get/nr_maps=16", "int-get/nr_maps=16", "bpf-hashmap-full-update", "trig-fentry", "trig-kprobe")
+APART = ("veristat", "xdp-lb", "cilium-ebpf", "prog-run")
+"""Suites with programs of their own, some of minutes a case."""
 CHANGES = ("regression", "improvement", "changed")
 
 
 def main() -> int:
     options = _options()
     files = read_files(options.tree, {*FILES, OBJECTS})
-    reported = 0
-    for number in range(1, options.count + 1):
-        about, edited = _edit(files, random.Random(f"{options.seed}/{number}"))
+    wrong = 0
+    for number in range(options.first, options.count + 1):
+        draw = random.Random(f"{options.seed}/{number}")
+        about, edited = _edit(files, draw)
         folder = options.out / f"p{number:02}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "head.patch").write_text(patch_of(files, edited))
-        rows = _measure(folder, options)
-        if rows is None:
-            print(f"p{number:02}  {about}: not measured", flush=True)
-            reported += 1
-            continue
-        changes = [row for row in rows if row["primary"] and row["verdict"] in CHANGES]
-        print(f"p{number:02}  {about}: {len(changes)} of {len(rows)} rows reported", flush=True)
-        for row in changes:
-            print(
-                f"       {row['benchmark']} {row['params']} {row['change']:+.3%} {row['verdict']}", flush=True
-            )
-        reported += bool(changes)
-    print(f"{options.count - reported} of {options.count} patches without a report")
-    return 1 if reported else 0
+        report = _rehearse(folder, draw, options) if options.rehearse else _count(folder, options)
+        wrong += _print_reported(f"p{number:02}  {about}", report)
+    measured = options.count - options.first + 1
+    print(f"{measured - wrong} of {measured} patches without a report")
+    return 1 if wrong else 0
+
+
+def _print_reported(about: str, report: "dict[str, Any] | None") -> bool:
+    """Whether anything was reported, or nothing measured."""
+    if report is None:
+        print(f"{about}: not measured", flush=True)
+        return True
+    rows = [row for row in report["comparisons"] if row["primary"]]
+    changes = [row for row in rows if row["verdict"] in CHANGES]
+    control = report["control"]
+    beside = f"; base vs base {control['published']} of {control['rows']}" if control else ""
+    print(f"{about}: {len(changes)} of {len(rows)} rows reported{beside}", flush=True)
+    for row in changes:
+        print(f"       {row['benchmark']} {row['params']} {row['change']:+.3%} {row['verdict']}", flush=True)
+    return bool(changes or (control and control["published"]))
 
 
 def _options() -> argparse.Namespace:
@@ -72,8 +86,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("tree", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--rehearse", action="store_true")
-    parser.add_argument("--boots", default="8", help="of each kernel, in the rehearsal")
+    parser.add_argument("--boots", type=int, default=6, help="of each kernel, in the rehearsal")
+    parser.add_argument("--pin", help="CPU of the guests, in the rehearsal")
     parser.add_argument("--out", type=Path, default=Path("cliffwatch-results/moving-code"))
     parser.add_argument("--cache", type=Path)
     return parser.parse_args()
@@ -107,25 +123,43 @@ def _in_another_order(text: str, draw: random.Random) -> str:
     return "".join(lines)
 
 
-def _measure(folder: Path, options: argparse.Namespace) -> "list[dict[str, object]] | None":
-    results = folder / ("rehearsal" if options.rehearse else "icount")
-    mode = (
-        ["--mode", "walltime", "--accel", "tcg", "--boots", options.boots]
-        if options.rehearse
-        else ["--boots", "2"]
-    )
-    words = ["run", "--tree", options.tree, "--base", "HEAD", "--head", "HEAD", "--bench-from", "base", *mode]
-    words += ["--patch", folder / "head.patch", "--suite", SUITES, *_cases(), "--out", results]
+def _count(folder: Path, options: argparse.Namespace) -> "dict[str, Any] | None":
+    return _measure(folder, folder / "icount", ["--boots", 2, "--suite", SUITES], CASES, options)
+
+
+def _rehearse(folder: Path, draw: random.Random, options: argparse.Namespace) -> "dict[str, Any] | None":
+    suites = dict(_of_one_cpu())
+    drawn = [draw.choice(suites[name]) for name in draw.sample(sorted(suites), 2)]
+    words = ["--mode", "walltime", "--accel", "tcg", "--boots", options.boots, "--layouts", options.boots]
+    # All of them, so that every run has one configuration, and base's kernels are built once.
+    words += ["--profile", "standard", "--suite", ",".join(suites)]
+    words += ["--pin", options.pin] if options.pin else []
+    return _measure(folder, folder / "rehearsal", words, [draw.choice(CASES), *drawn], options)
+
+
+def _of_one_cpu() -> Iterator[tuple[str, list[str]]]:
+    """Each suite's cases that a guest with one CPU can run."""
+    for suite in load_catalogue().suites:
+        cases = [
+            str(case.key)
+            for case in suite.cases("standard")
+            if case.min_cpus == 1 and case.guest.cpus in (None, 1) and case.guest.possible_cpus is None
+        ]
+        if cases and suite.name not in APART:
+            yield suite.name, cases
+
+
+def _measure(
+    folder: Path, results: Path, how: list[Any], cases: Iterable[str], options: argparse.Namespace
+) -> "dict[str, Any] | None":
+    words = ["run", "--tree", options.tree, "--base", "HEAD", "--head", "HEAD", "--bench-from", "base", *how]
+    words += ["--patch", folder / "head.patch", "--out", results]
+    words += [word for case in cases for word in ("--case", case)]
     words += ["--cache", options.cache] if options.cache else []
     if run_cliffwatch(*words) is None:
         return None
     report = run_cliffwatch("compare", results, "--format", "json", "--all-metrics")
-    return None if report is None else json.loads(report)["comparisons"]
-
-
-def _cases() -> Iterator[str]:
-    for case in CASES:
-        yield from ("--case", case)
+    return None if report is None else json.loads(report)
 
 
 if __name__ == "__main__":
