@@ -119,9 +119,15 @@ GUEST_CPUS = "guest-cpus"
 
 
 HOST_FAULTS = "host-faults"
+"""The setting of a file that has the faults of an arm's host."""
+
+
 LAYOUTS, CAUTION = "layouts", "caution"
 """Settings of exported files: the layouts of each kernel, and what one layout leaves open."""
-"""The setting of a file that has the faults of an arm's host."""
+
+
+LUCK = "a change of a few per cent may come from where the linker put code, and not from what the code does"
+"""How a note on a kernel or a program in one layout ends."""
 
 
 def format_faults(faults: Iterable[str]) -> str:
@@ -132,6 +138,16 @@ def format_faults(faults: Iterable[str]) -> str:
 def parse_faults(settings: Mapping[str, str]) -> tuple[str, ...]:
     """What the setting says; nothing where there is none."""
     return tuple(fault for fault in settings.get(HOST_FAULTS, "").split("; ") if fault)
+
+
+def cautions_in(notes: Iterable[str]) -> tuple[str, ...]:
+    """Returns those notes of a run that are about one layout."""
+    return tuple(note for note in notes if note.endswith(LUCK))
+
+
+def parse_cautions(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the caution of a file's settings; nothing without one."""
+    return tuple(filter(None, [settings.get(CAUTION)]))
 
 
 REFUSED_BY_VERIFIER = "the verifier refuses it"
@@ -252,7 +268,7 @@ class Arm:
     benchmark and metric.
     `unchanged` are the cases that its run did not measure, since nothing that they execute differs between
     its arms. `host_faults` keep its host from being a bench host: the doctor's checks of walltime that
-    failed; empty where nobody looked.
+    failed; empty where nobody looked. `cautions` say what of it was measured in one layout only.
     """
 
     name: str
@@ -268,6 +284,7 @@ class Arm:
     declared: Mapping[tuple[str, str, str], MetricTraits] = field(default_factory=dict)
     unchanged: tuple[CaseOutcome, ...] = ()
     host_faults: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     lost: Mapping[tuple[CaseKey, str], tuple[str, ...]] = field(default_factory=dict)
     """By case and metric: why values that a file should have are not there, one reason a value."""
     recorded: Mapping[str, str] = field(default_factory=dict)

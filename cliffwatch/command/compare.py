@@ -1,7 +1,7 @@
 """`cliffwatch compare`: reports on two runs or two files."""
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -242,13 +242,13 @@ def _report(sides: Sides, context: ReportContext, report: ReportOptions) -> Exit
         return echo_failure(compared)
     context = with_functions(context, compared)
     if len(compared) == 1:
-        text = _write_report(compared[0], partial(_write_samples, sides, context.notes), context, report)
+        text = _write_report(compared[0], partial(_write_samples, sides), context, report)
     else:
         from cliffwatch.command.several_arms import (  # noqa: PLC0415 - of more than two arms alone
             write_arm_reports,
         )
 
-        text = write_arm_reports(compared, partial(_write_samples, sides, context.notes), context, report)
+        text = write_arm_reports(compared, partial(_write_samples, sides), context, report)
     if isinstance(text, Failure):
         return echo_failure(text)
     delivered = _deliver(text, report)
@@ -282,8 +282,8 @@ def _writer(format_: str) -> Callable[[ComparisonSet, ReportContext], str]:
     return cast("Callable[[ComparisonSet, ReportContext], str]", getattr(import_module(module), function))
 
 
-def _write_samples(sides: Sides, notes: Sequence[str]) -> str:
-    """Exports the samples of all sides and of the control. `notes` are those of the run.
+def _write_samples(sides: Sides) -> str:
+    """Exports the samples of all sides and of the control.
 
     Two sides are renamed to base and head: when two runs are compared, both are called head.
     """
@@ -306,7 +306,6 @@ def _write_samples(sides: Sides, notes: Sequence[str]) -> str:
         one_run=sides.one_run,
         arms=arms,
         layouts=layouts if layouts > 1 else None,
-        notes=notes,
     )
     return go_bench_report(arms, sides.traits(), settings=settings)
 

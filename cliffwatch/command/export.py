@@ -15,7 +15,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.report_options import refuse_unwritable
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.environments.differences import assumed_traits
-from cliffwatch.comparing.validity import host_warning, rehearsal_warning
+from cliffwatch.comparing.validity import warnings_of_measurement
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, host_failed, wrong_usage
 from cliffwatch.formats.result_directory import read_run
@@ -136,7 +136,6 @@ def _read(path: Path) -> _Source | Failure:
         read.stages,
         arms=read.arms.values(),
         layouts=read.record.layouts,
-        notes=read.record.notes,
     )
     return _Source(name=path, arms=read.arms, settings=settings, run=read.record.identity, record=read.record)
 
@@ -271,8 +270,7 @@ def _text(source: _Source, arms: Sequence[Arm], form: _Form) -> str:
 
 
 def _warnings(arms: Sequence[Arm]) -> tuple[str, ...]:
-    rehearsal = rehearsal_warning(*(arm.platform for arm in arms))
-    return (*rehearsal, *host_warning(fault for arm in arms for fault in arm.host_faults))
+    return tuple(dict.fromkeys(text for arm in arms for text in warnings_of_measurement(arm, arm)))
 
 
 def _describe_loss(arm: Arm) -> str:

@@ -20,7 +20,7 @@ from cliffwatch.comparing.validity import (
     fit_for_ratios,
     odd_values,
     unfair_rows,
-    warnings_of_host,
+    warnings_of_measurement,
     without_failed_boots,
 )
 from cliffwatch.comparing.verdicts.absent import failed_rows, left_outcomes, lost_first, one_sided
@@ -140,7 +140,7 @@ def _set_of(
         next_look=_next_look(rows, judged.waiting, method.stages),
         warnings=(
             *dict.fromkeys((*base.warnings, *head.warnings)),
-            *warnings_of_host(base, head),
+            *warnings_of_measurement(base, head),
             *warnings_of_processors(base, head),
             *order,
         ),

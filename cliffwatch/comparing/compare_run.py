@@ -230,7 +230,12 @@ def _differing_property(old: Arm, fresh: Arm) -> str | None:
 def _join_boots(old: Arm, fresh: Arm) -> Arm:
     index = max((boot.index for boot in old.boots), default=0)
     block = 1 + max((boot.block for boot in old.boots), default=0)
-    return replace(old, boots=(*old.boots, *(_confirming(boot, index, block) for boot in fresh.boots)))
+    return replace(
+        old,
+        boots=(*old.boots, *(_confirming(boot, index, block) for boot in fresh.boots)),
+        host_faults=tuple(dict.fromkeys((*old.host_faults, *fresh.host_faults))),
+        cautions=tuple(dict.fromkeys((*old.cautions, *fresh.cautions))),
+    )
 
 
 def _confirming(boot: Boot, index: int, block: int) -> Boot:

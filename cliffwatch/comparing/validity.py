@@ -226,10 +226,15 @@ def drift_notes(drifts: Sequence[Drift | None], threshold: float) -> list[str | 
     return [None if each is None else note for each in seen]
 
 
-def warnings_of_host(base: Arm, head: Arm) -> Iterator[str]:
-    """Warns of a rehearsal, and if a side was measured in walltime on a host that is not a bench host."""
+def warnings_of_measurement(base: Arm, head: Arm) -> Iterator[str]:
+    """Warns of a rehearsal, of a walltime host that is not a bench host, and of code in one layout only."""
     yield from rehearsal_warning(base.platform, head.platform)
     yield from host_warning((*base.host_faults, *head.host_faults))
+    for caution in dict.fromkeys((*base.cautions, *head.cautions)):
+        of_both = caution in base.cautions and caution in head.cautions
+        side = "" if of_both else "base: " if caution in base.cautions else "head: "
+        sentence = f"{side}{caution}."
+        yield f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def rehearsal_warning(*platforms: str | None) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from cliffwatch.formats.run_record import ArmRecord, PlannedBootRecord, ProgramR
 from cliffwatch.formats.values import OfCase, Part
 from cliffwatch.parsers.readings import Problem
 from cliffwatch.parsers.received.opening import read_regular
-from cliffwatch.samples import Arm, Boot, CaseKey
+from cliffwatch.samples import Arm, Boot, CaseKey, cautions_in
 from cliffwatch.stats.stages import Stages
 
 _LARGEST_JSON_BYTES = 64 << 20
@@ -122,6 +122,7 @@ def arm_of_record(record: RunRecord, about: ArmRecord, boots: Sequence[Boot]) ->
         meant=meant_to_differ(about),
         declared=traits_by_metric(record.declared),
         host_faults=record.host_faults,
+        cautions=cautions_in(record.notes),
         unchanged=tuple(row.outcome for row in record.left_out if row.status == "unchanged-build"),
         assumed=imported.assumed_by_metric,
         lost=imported.lost_values,

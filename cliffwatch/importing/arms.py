@@ -21,6 +21,7 @@ from cliffwatch.samples import (
     CaseKey,
     Sample,
     find_mode,
+    parse_cautions,
     parse_faults,
 )
 
@@ -121,6 +122,7 @@ def _arm(name: str, boots: Sequence[Boot], parsed: Parsed, label: str) -> Arm:
         facts=facts,
         warnings=description.warnings,
         host_faults=parse_faults(settings),
+        cautions=parse_cautions(settings),
         environment={
             key: settings[key] for key in (ENVIRONMENT_KEYS if mode else MACHINE_KEYS) if key in settings
         },

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 from cliffwatch.comparing.attribution.blocks import function_blocks
 from cliffwatch.comparing.comparison import TROUBLED, ComparisonSet, size_of
-from cliffwatch.comparing.placement.luck import one_layout_notes
 from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
@@ -61,11 +60,10 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
 
 
 def _measured(compared: ComparisonSet, context: ReportContext) -> list[str]:
-    """Returns how it was measured, the check of base against itself, and cautions about one layout."""
+    """Returns how it was measured, and the check of base against itself."""
     sentences = [_capital(describe_measurement(compared, context))]
     if compared.control is not None:
         sentences.append(_capital(figures.control(compared.control)))
-    sentences += map(_capital, one_layout_notes(context.notes))
     return [line for sentence in sentences for line in _wrap_lines(f"{sentence.rstrip('.')}.")]
 
 

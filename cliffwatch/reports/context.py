@@ -13,7 +13,7 @@ from cliffwatch.comparing.comparison import ComparisonSet
 from cliffwatch.comparing.same_code import same_code
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.samples import AUXILIARY_ARMS, MATCHED, Arm, CaseKey, Mode, is_rehearsal
+from cliffwatch.samples import AUXILIARY_ARMS, MATCHED, Arm, CaseKey, Mode, cautions_in, is_rehearsal
 from cliffwatch.shell_lines import repeat_command
 from cliffwatch.stats.stages import CAREFUL
 from cliffwatch.trees.addresses import without_credentials
@@ -144,7 +144,10 @@ def context_of_record(record: "RunRecord", folder: str | None) -> ReportContext:
     """Builds the context of a run.json. Leaves out missing facts."""
     return ReportContext(
         setting=_setting(record),
-        notes=(*record.notes, *_config_differences(record)),
+        notes=(
+            *(note for note in record.notes if note not in cautions_in(record.notes)),  # those are warnings
+            *_config_differences(record),
+        ),
         failures=_failures(record),
         folder=folder,
         chosen=record.chosen,

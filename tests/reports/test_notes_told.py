@@ -8,15 +8,18 @@ from functools import partial
 import numpy as np
 import pytest
 from arms import INT_GET, SEQ_GET, arm
+from made_documents import made_record
 
 from cliffwatch.catalogue.load import load_catalogue
-from cliffwatch.comparing.compare_run import Sides, compare_run
+from cliffwatch.comparing.compare_run import Sides, compare_run, with_fresh_boots
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.comparing.placement.luck import LUCK
+from cliffwatch.formats.result_directory import arm_of_record
+from cliffwatch.formats.run_record import ArmFacts, ArmRecord
+from cliffwatch.importing import ImportedFile, import_text
 from cliffwatch.parsers.table.comma_separated import csv_lines
 from cliffwatch.parsers.table.rows import rows_of_arm
 from cliffwatch.reports.commit import commit_report
-from cliffwatch.reports.context import NO_CONTEXT, ReportContext
+from cliffwatch.reports.context import NO_CONTEXT, ReportContext, context_of_record
 from cliffwatch.reports.explain import explain_report
 from cliffwatch.reports.exports.go_bench import go_bench_report, run_settings
 from cliffwatch.reports.html import html_report
@@ -25,7 +28,7 @@ from cliffwatch.reports.mail.report import mail_report
 from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.several.benchstat import benchstat_report
 from cliffwatch.reports.text import text_report
-from cliffwatch.samples import Arm
+from cliffwatch.samples import LUCK, Arm
 
 ONE_LAYOUT = f"each kernel has one layout: {LUCK}"
 OF_ROW = "between layouts"
@@ -81,28 +84,63 @@ def test_a_commit_message_has_those_on_the_rows_that_changed(compared: Compariso
 
 
 @pytest.mark.parametrize("shift", [0.2, 0.0], ids=["with a change", "without one"])
-def test_a_commit_message_has_the_caution_about_one_layout_and_the_check_of_base(shift: float) -> None:
-    arms = {name: in_layouts(name, seed, 0.0) for name, seed in (("base", 1), ("control", 3))}
-    sides = Sides(**arms, head=in_layouts("head", 2, shift), one_run=True)
-    compared = compare_run(sides)
+@pytest.mark.parametrize("name", [*FORMATS, "commit"])
+def test_every_form_warns_of_one_layout(name: str, shift: float) -> None:
+    arms = (in_layouts("base", 1, 0.0), in_layouts("control", 3, 0.0), in_layouts("head", 2, shift))
+    base, control, head = (replace(each, cautions=(ONE_LAYOUT,)) for each in arms)
+    compared = compare_run(Sides(base=base, head=head, control=control, one_run=True))
     assert isinstance(compared, ComparisonSet)
     assert bool(compared.changed_rows()) == bool(shift)
+    warning = f"{ONE_LAYOUT[0].upper()}{ONE_LAYOUT[1:]}."
+    assert compared.warnings == (warning,)
 
-    text = commit_report(compared, replace(NO_CONTEXT, notes=("booted at noon", OF_RUN, ONE_LAYOUT)))
-    assert "Base vs base check in other layouts: 0 of 2 false positives" in " ".join(text.split())
-    assert f"{ONE_LAYOUT[0].upper()}{ONE_LAYOUT[1:]}." in " ".join(text.split())
-    assert len(text.splitlines()) <= 30
+    text = {**FORMATS, "commit": commit_report}[name](compared, NO_CONTEXT)
+    assert warning in " ".join(text.split())
+    if name == "commit":
+        assert "Base vs base check in other layouts: 0 of 2 false positives" in " ".join(text.split())
+        assert len(text.splitlines()) <= 30
+
+
+def test_one_layout_of_one_side_is_told_with_the_side() -> None:
+    base, head = in_layouts("base", 1, 0.0), in_layouts("head", 2, 0.0)
+    compared = compare_run(Sides(base=base, head=replace(head, cautions=(ONE_LAYOUT,))))
+    assert isinstance(compared, ComparisonSet)
+    assert f"Head: {ONE_LAYOUT}." in compared.warnings
+
+
+def test_fresh_boots_in_one_layout_are_told() -> None:
+    base, head = in_layouts("base", 1, 0.0), in_layouts("head", 2, 0.0)
+    fresh = [replace(in_one_layout(each), cautions=(ONE_LAYOUT,)) for each in (base, head)]
+    sides = with_fresh_boots(Sides(base=base, head=head), *fresh)
+    assert isinstance(sides, Sides)
+    assert (sides.base.cautions, sides.head.cautions) == ((ONE_LAYOUT,), (ONE_LAYOUT,))
+
+
+def in_one_layout(side: Arm) -> Arm:
+    return replace(side, boots=tuple(replace(boot, layout=None) for boot in side.boots))
+
+
+def test_a_run_has_the_caution_as_a_warning_and_not_as_a_note_too() -> None:
+    base = ArmRecord(name="base", label="base", facts=ArmFacts())
+    record = made_record(notes=("booted at noon", ONE_LAYOUT), arms=(base,))
+
+    assert arm_of_record(record, record.arms[0], ()).cautions == (ONE_LAYOUT,)
+    assert context_of_record(record, None).notes == ("booted at noon",)
 
 
 def test_samples_for_other_tools_have_the_layouts_and_the_caution() -> None:
-    settings = run_settings(None, None, layouts=1, notes=("booted at noon", ONE_LAYOUT))
+    arms = [replace(in_layouts("base", 1, 0.0), cautions=(ONE_LAYOUT,))]
+    settings = run_settings(None, None, layouts=1, arms=arms)
     assert settings == {"layouts": "1", "caution": ONE_LAYOUT}
-    arms = [in_layouts("base", 1, 0.0)]
     text = go_bench_report(arms, load_catalogue().traits, settings=settings)
     assert f"\nlayouts: 1\ncaution: {ONE_LAYOUT}\n" in text
-    assert '""caution"":""each kernel has one layout' in "".join(
+    table = "".join(
         piece.decode() for piece in csv_lines(rows_of_arm("run", arms[0], arms[0].boots, settings))
     )
+    for exported in (text, table):
+        read = import_text(exported, "exported")
+        assert isinstance(read, ImportedFile)
+        assert read.arms["base"].cautions == (ONE_LAYOUT,)
     # Counted instructions do not depend on layouts.
     assert run_settings(None, None) == {}
 

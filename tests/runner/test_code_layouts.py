@@ -136,7 +136,7 @@ def test_with_one_layout_the_report_says_what_cannot_be_told_apart(repository: P
     assert ended.exit_code == 0, ended.output
     assert {boot["layout"] for boot in boots_of(repository.parent / "results")} == {None}
     assert (
-        "each kernel has one layout: a change of a few per cent may come from where the linker put code"
+        "Each kernel has one layout: a change of a few per cent may come from where the linker put code"
         in " ".join(ended.output.split())
     )
 

@@ -149,7 +149,7 @@ def test_a_program_of_one_layout_is_measured_as_it_is_and_the_report_says_so(
 
     assert ended.exit_code == 0, ended.output
     note = f"programs with one layout, counter of counter ({why}): a change of a few per cent may come from"
-    assert note in " ".join(ended.stdout.split())
+    assert f"P{note[1:]}" in " ".join(ended.stdout.split())
     record = json.loads((repository.parent / "results" / "run.json").read_text())
     assert any(each.startswith(note) for each in record["notes"])
     assert record["plan"]["layouts"] == 2

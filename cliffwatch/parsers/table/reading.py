@@ -31,6 +31,7 @@ from cliffwatch.samples import (
     Mode,
     Sample,
     find_mode,
+    parse_cautions,
     parse_faults,
 )
 
@@ -206,6 +207,7 @@ def _arm(name: str, rows: _ArmRows) -> Arm:
     if rows.commit is not None and "commit" not in facts:
         facts = {"commit": rows.commit, **facts}
     environment, warnings = texts_of(rows.about.get("environment")), rows.about.get("warnings")
+    settings = texts_of(rows.about.get("settings"))
     return Arm(
         name=name,
         label=label if isinstance(label, str) else "",
@@ -216,7 +218,8 @@ def _arm(name: str, rows: _ArmRows) -> Arm:
         failure=failure if isinstance(failure, str) else None,
         environment={key: value for key, value in environment.items() if key in _COMPARED},
         assumed=_read_assumptions(rows.about.get("assumed")),
-        host_faults=parse_faults(texts_of(rows.about.get("settings"))),
+        host_faults=parse_faults(settings),
+        cautions=parse_cautions(settings),
         warnings=tuple(each for each in warnings if isinstance(each, str))
         if isinstance(warnings, list)
         else (),

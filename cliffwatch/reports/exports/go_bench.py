@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from cliffwatch.comparing.placement.luck import one_layout_notes
 from cliffwatch.formats.arms.declared_metrics import declared_setting
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import stages_record
@@ -61,19 +60,18 @@ def run_settings(
     one_run: bool = True,
     arms: Iterable[Arm] = (),
     layouts: int | None = None,
-    notes: Iterable[str] = (),
 ) -> dict[str, str]:
     """Returns the settings of a run that a repeated comparison or its reader needs. Leaves out defaults.
 
-    For `one_run`, see `Method`. `arms` contribute the metrics that the user's own suites declare, and host
-    faults. `layouts` are those of each kernel in the first stage; None if unknown or without meaning. Of
-    `notes` those on one layout are settings.
+    For `one_run`, see `Method`. `arms` contribute the metrics that the user's own suites declare, host
+    faults, and cautions about one layout. `layouts` are those of each kernel in the first stage; None if
+    unknown or without meaning.
     """
     arms = tuple(arms)
     settings = {} if one_run else {"one-run": "no"}
     if layouts is not None:
         settings[LAYOUTS] = str(layouts)
-    cautions = one_layout_notes(notes)
+    cautions = dict.fromkeys(caution for arm in arms for caution in arm.cautions)
     if cautions:
         settings[CAUTION] = "; ".join(cautions)
     if notable is not None:

@@ -16,7 +16,6 @@ from email.utils import format_datetime, parseaddr
 from urllib.parse import unquote
 
 from cliffwatch.comparing.comparison import ComparisonSet
-from cliffwatch.comparing.placement.luck import one_layout_notes
 from cliffwatch.failure import Failure, wrong_usage
 from cliffwatch.identities import digest_of
 from cliffwatch.reports.commit import commit_report
@@ -93,8 +92,7 @@ def _body(compared: ComparisonSet, context: ReportContext) -> Iterator[str]:
         yield from _wrap_reply(line)
     yield ""
     yield from commit_report(compared, context).splitlines()
-    cautions = one_layout_notes(context.notes)  # which the commit text has
-    for note in (each for each in context.notes if each not in cautions):
+    for note in context.notes:
         yield from _wrap_reply(note)
 
 

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from cliffwatch.comparing.placement.luck import LUCK
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Failure, host_failed, kernel_failed
-from cliffwatch.samples import CONTROL, MATCHED
+from cliffwatch.samples import CONTROL, LUCK, MATCHED
 from cliffwatch_runner.build.kernel import Kernel, build_kernel
 from cliffwatch_runner.build.layouts.matched import Matched
 from cliffwatch_runner.build.programs.program import SuiteProgram, link_program

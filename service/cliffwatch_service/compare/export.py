@@ -199,9 +199,7 @@ def _decides(case: CaseKey, metric: str, unit: str, mode: Mode | None) -> bool:
 
 def _settings(record: RunRecord) -> dict[str, str]:
     arms = [arm_of_record(record, arm, ()) for arm in record.arms]
-    return run_settings(
-        record.plan.notable, record.stages, arms=arms, layouts=record.layouts, notes=record.notes
-    )
+    return run_settings(record.plan.notable, record.stages, arms=arms, layouts=record.layouts)
 
 
 def run_table(
