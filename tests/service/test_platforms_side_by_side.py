@@ -76,6 +76,18 @@ def test_modes_are_never_set_against_each_other() -> None:
     assert shown.difference(shown.blocks[2], ("1000", "8")) == pytest.approx(1.0)
 
 
+def test_a_rehearsal_is_never_set_against_hardware() -> None:
+    shown = table(
+        read("amd-rome", "walltime", 1.0),
+        read("rehearsal-amd-rome", "walltime", 20.0),
+        read("rehearsal-x86-64", "walltime", 30.0),
+    )
+
+    assert [each.beside for each in shown.blocks] == [None, None, "rehearsal-amd-rome"]
+    assert shown.difference(shown.blocks[1], ("1000", "8")) is None
+    assert shown.difference(shown.blocks[2], ("1000", "8")) == pytest.approx(0.5)
+
+
 def test_instructions_stand_beside_the_time_that_hardware_has() -> None:
     hardware = read("amd-rome", "walltime", 1.0)
     counting = read("emulated-x86-64", "icount", 9.0, measure="insns/op")

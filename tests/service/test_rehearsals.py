@@ -56,6 +56,14 @@ def test_its_pages_and_its_documents_say_what_it_is(running: Running, rehearsed:
             assert "what users feel;" not in text, path
 
 
+def test_the_platforms_of_a_revision_say_which_of_them_was_rehearsed(
+    running: Running, rehearsed: MadeRun
+) -> None:
+    with running.http(None) as http:
+        page = http.get(f"/platforms?revision={commit_of('head')}").raise_for_status().text
+    assert " ".join(page.split()).count(f"rehearsal-x86-64: {MARK}") == 1
+
+
 def test_no_branch_is_followed_by_rehearsals(running: Running, tmp_path: Path) -> None:
     body: dict[str, Any] = {
         "tree": TREE,

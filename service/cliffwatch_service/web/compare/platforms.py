@@ -10,8 +10,9 @@ from psycopg import Connection
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.comparing.ordering import natural_key
+from cliffwatch.comparing.validity import rehearsal_warning
 from cliffwatch.parsers.per_operation import INSTRUCTIONS, nanoseconds
-from cliffwatch.samples import CaseKey, Mode
+from cliffwatch.samples import CaseKey, Mode, is_rehearsal
 from cliffwatch_service.compare.naming import find_revision
 from cliffwatch_service.http.context import ServiceHere
 from cliffwatch_service.refusal import not_found
@@ -46,7 +47,14 @@ class Block:
     cells: Mapping[tuple[str, str], ArmPointRow]
     """By row and column."""
     beside: str | None
-    """First platform of the same mode, which the values are compared with; None for that platform itself."""
+    """First platform of the same mode, which the values are compared with; None for that platform itself.
+
+    Rehearsals are compared with rehearsals alone.
+    """
+
+    @property
+    def rehearsed(self) -> bool:
+        return is_rehearsal(self.platform)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +138,8 @@ def show(
         ]
     pairs = (each.partition("=") for each in at or ())
     wishes = TableChoices(metric, rows, columns, {name: value for name, _, value in pairs})
+    shown = side_by_side(chosen, [each for each in measured if each[3]], wishes)
+    platforms = dict.fromkeys(each.platform for each in shown.blocks)
     return page(
         request,
         visitor,
@@ -138,7 +148,8 @@ def show(
         suite=chosen[0],
         benchmark=chosen[1],
         known=known,
-        shown=side_by_side(chosen, [each for each in measured if each[3]], wishes),
+        shown=shown,
+        warnings=[(name, text) for name in platforms for text in rehearsal_warning(name)],
         all=ALL,
     )
 
@@ -189,7 +200,8 @@ def side_by_side(named: tuple[str, str], measured: Measured, wishes: TableChoice
     fixed = _fix_parameters(every, others, wishes.at)
     blocks: list[Block] = []
     for platform, mode, arm, rows in taken:
-        first = next((each.platform for each in blocks if each.mode == mode), None)
+        alike = (each for each in blocks if (each.mode, each.rehearsed) == (mode, is_rehearsal(platform)))
+        first = next((each.platform for each in alike), None)
         own = (rows[0].metric, rows[0].unit) if rows else (metric, unit)
         blocks.append(Block(platform, mode, arm.run, *own, _cells(rows, down, across, fixed), beside=first))
     places = {place for block in blocks for place in block.cells}
