@@ -173,19 +173,19 @@ def _count_apart(rows: Sequence[Across]) -> str:
 
 
 def _size_apart(rows: Sequence[Across]) -> str:
-    cells = [cell for row in rows for cell in row.cells if cell and cell.verdict in CHANGES]
+    cells = [cell for row in rows for cell in row.judged if cell.verdict in CHANGES]
     sizes = [abs(cell.change) for cell in cells if cell.change is not None]
     return f" by {'up to ' if len(cells) > 1 else ''}{figures.brief_size(max(sizes))}" if sizes else ""
 
 
 def _is_counted(row: Across) -> bool:
     """True if the change is of counted values only, which do not drift."""
-    return all(cell.interval_level is None for cell in row.cells if cell and cell.verdict in CHANGES)
+    return all(cell.interval_level is None for cell in row.judged if cell.verdict in CHANGES)
 
 
 def count_rows(rows: Sequence[Across], verdict: str) -> str:
     """Returns `2 slower`, `1 unchanged`, `3 with opposite changes`."""
-    return f"{len(rows):,} {word_of([cell for row in rows for cell in row.cells if cell], verdict)}"
+    return f"{len(rows):,} {word_of([cell for row in rows for cell in row.judged], verdict)}"
 
 
 def word_of(cells: Sequence[ChangedRow], verdict: str) -> str:
@@ -194,7 +194,7 @@ def word_of(cells: Sequence[ChangedRow], verdict: str) -> str:
 
 
 def _range(rows: Sequence[Across], verdict: str) -> str:
-    return size_range([cell for row in rows for cell in row.cells if cell], verdict)
+    return size_range([cell for row in rows for cell in row.judged], verdict)
 
 
 def size_range(cells: Sequence[ChangedRow], verdict: str) -> str:
@@ -220,7 +220,7 @@ def _without_change(parts: dict[str, str], rows: Sequence[Across]) -> str:
         return ""
     if not {"unchanged", "inconclusive", "unchanged-build"} & parts.keys():
         return "nothing comparable: "
-    reach = detectable([cell for row in rows for cell in row.cells if cell])
+    reach = detectable([cell for row in rows for cell in row.judged])
     if reach is not None and "unchanged" in parts:
         each = "" if parts["unchanged"] == "1 unchanged" else "each "
         parts["unchanged"] += f" ({each}would have shown {figures.brief_size(reach.largest)})"
@@ -235,7 +235,7 @@ def _shared(rows: Sequence[Across], marked: Callable[[str], str]) -> Iterator[st
         for name in ("benchmark", "suite"):
             names = {getattr(row, name) for row in changed}
             if len(changed) > 1 and len(names) == 1 and len({getattr(row, name) for row in rows}) > 1:
-                which = [cell for row in changed for cell in row.cells if cell]
+                which = [cell for row in changed for cell in row.judged]
                 kind = f"{word_of(which, verdict)} are " if len(verdicts) > 1 else ""
                 yield f"{kind}of {marked(names.pop())}"
                 break

@@ -53,6 +53,27 @@ def test_changes_to_both_sides_disagree_whether_somebody_judged_them_or_not() ->
     assert answer.result == "1 with opposite changes, 1 changed (up to 5.0 %)"
 
 
+@pytest.mark.parametrize(
+    ("rome", "verdict", "where"),
+    [
+        ("improvement", "improvement", "amd-rome at least"),
+        ("unchanged", "unchanged", ""),
+        ("inconclusive", "inconclusive", ""),
+        (None, "regression", "rehearsal-x86-64 at least"),
+    ],
+)
+def test_a_rehearsal_has_no_say_beside_hardware(rome: str | None, verdict: str, where: str) -> None:
+    targets = name_targets([("rehearsal-x86-64", "walltime"), ("amd-rome", "walltime")])
+    rehearsed = row("regression", change=0.5, platform="rehearsal-x86-64")
+    hardware = [] if rome is None else [row(rome, change=0.001, platform="amd-rome")]
+    (found,) = across([[rehearsed], hardware])
+
+    assert (found.verdict, describe_targets(found, targets)) == (verdict, where)
+    assert found.size == pytest.approx(0.001 if hardware else 0.5)
+    answer = answer_across([found], targets, Circumstances(in_turns=True))
+    assert ("50.0 %" in answer.result) == (rome is None)
+
+
 def test_the_sentence_counts_cases_and_names_what_one_target_alone_shows() -> None:
     rome = [
         row("regression", value="1"),

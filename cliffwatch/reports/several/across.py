@@ -9,7 +9,7 @@ from cliffwatch.comparing.ordering import ORDER, is_likely
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.parsers.per_operation import INSTRUCTIONS, nanoseconds
 from cliffwatch.reports.several.row_addresses import row_path
-from cliffwatch.samples import CaseKey, Mode
+from cliffwatch.samples import CaseKey, Mode, is_rehearsal
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,11 @@ class Across:
         )
 
     @property
+    def judged(self) -> tuple[ComparisonRow, ...]:
+        """The cells that make the verdict: all, but no rehearsal beside hardware."""
+        return tuple(cell for cell in _judged(self.cells) if cell)
+
+    @property
     def path(self) -> str:
         """The URL path of its page, below that of the comparison's cases."""
         return row_path(self.suite, self.benchmark, self.params, self.metric)
@@ -72,21 +77,24 @@ class Across:
     def group(self) -> str:
         """The verdict, or `likely` if it is inconclusive and any target's row is likely."""
         decided = self.verdict != "inconclusive"
-        return (
-            self.verdict if decided or not any(is_likely(cell) for cell in self.cells if cell) else "likely"
-        )
+        return self.verdict if decided or not any(map(is_likely, self.judged)) else "likely"
 
     @property
     def size(self) -> float:
         """Size of the largest reported change; without any, of the largest difference."""
-        known = [cell for cell in self.cells if cell]
-        changed = [size_of(cell) for cell in known if cell.verdict in CHANGES]
-        return max(changed or map(size_of, known), default=0.0)
+        changed = [size_of(cell) for cell in self.judged if cell.verdict in CHANGES]
+        return max(changed or map(size_of, self.judged), default=0.0)
 
     @property
     def sure(self) -> float:
         """Lower bound of the change's size: the interval bound nearest to zero, maximum over targets."""
-        return max((_lower_bound(cell) for cell in self.cells if cell), default=0.0)
+        return max(map(_lower_bound, self.judged), default=0.0)
+
+
+def _judged(cells: Sequence[ComparisonRow | None]) -> Sequence[ComparisonRow | None]:
+    """Returns the cells without rehearsals, unless there is nothing else."""
+    hardware = [None if cell is None or is_rehearsal(cell.platform) else cell for cell in cells]
+    return hardware if any(hardware) else cells
 
 
 def _lower_bound(row: ComparisonRow) -> float:
@@ -128,7 +136,7 @@ def across(rows: Sequence[Iterable[ComparisonRow]], *, all_metrics: bool = False
 def _over_targets(cells: Sequence[ComparisonRow | None]) -> Across:
     measured = [cell for cell in cells if cell]
     named = next((cell for cell in measured if cell.metric != INSTRUCTIONS), measured[0])
-    return Across(named, tuple(cells), *_verdict(cells))
+    return Across(named, tuple(cells), *_verdict(_judged(cells)))
 
 
 def _times_beside_counts(rows: Sequence[Sequence[ComparisonRow]]) -> Mapping[CaseKey, tuple[str, str]]:
