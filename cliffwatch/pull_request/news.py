@@ -87,7 +87,8 @@ def is_in_turns(compared: ComparisonSet) -> bool:
 
 
 def _with(row: Across, verdict: str) -> list[int]:
-    return [index for index, cell in enumerate(row.cells) if cell is not None and cell.verdict == verdict]
+    judged = {id(cell) for cell in row.judged if cell.verdict == verdict}
+    return [index for index, cell in enumerate(row.cells) if id(cell) in judged]
 
 
 def row_key(row: Across) -> RowKey:
