@@ -18,9 +18,13 @@ from cliffwatch.counting import count_noun
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext
 from cliffwatch.reports.several.across import Across, Target, across, others_unchanged
+from cliffwatch.samples import is_rehearsal
 
 if TYPE_CHECKING:  # as in `cause`
     from cliffwatch.comparing.attribution.changes import Functions
+
+REHEARSED = "rehearsal: "
+"""How the answer of a rehearsal begins."""
 
 _NOTHING = "nothing was compared"
 _MOST_CAUSES = 2
@@ -120,7 +124,7 @@ def answer_across(rows: Sequence[Across], targets: Sequence[Target], beside: Cir
     parts = dict(_parts(rows, in_turns=beside.in_turns))
     if beside.unchanged_builds:
         parts["unchanged-build"] = count_noun(beside.unchanged_builds, "unchanged build")
-    result = _without_change(parts, rows) + ", ".join(parts.values())
+    result = f"{_rehearsed(rows)}{_without_change(parts, rows)}{', '.join(parts.values())}"
     left = len(beside.causes) - _MOST_CAUSES
     cause = "; ".join([*beside.causes[:_MOST_CAUSES], *([f"{left} more"] if left > 0 else [])])
     shared = list(_shared(rows, marked))
@@ -130,6 +134,12 @@ def answer_across(rows: Sequence[Across], targets: Sequence[Target], beside: Cir
     why = ": ".join(filter(None, (common, cause)))
     alone = (f"On {marked(targets[index].name)} only: {counts}." for index, counts in _on_one(rows, targets))
     return Answer(result, " ".join([*([f"{why}."] if why else []), *alone]))
+
+
+def _rehearsed(rows: Sequence[Across]) -> str:
+    """Returns how an answer begins that is of rehearsals alone: a subject, a title or a list has no more."""
+    rehearsed = [is_rehearsal(cell.platform) for row in rows for cell in row.judged]
+    return REHEARSED if rehearsed and all(rehearsed) else ""
 
 
 def _on_one(rows: Sequence[Across], targets: Sequence[Target]) -> Iterator[tuple[int, str]]:

@@ -32,6 +32,12 @@ def test_the_comment_says_once_that_a_target_was_rehearsed() -> None:
     assert "local-storage-cache-seq-get" in comment
 
 
+def test_what_has_room_for_a_title_alone_says_it_too() -> None:
+    assert check_run(on(REHEARSAL)).title.startswith("Rehearsal: ")
+    assert sticky_comment(on(REHEARSAL)).splitlines()[1].startswith("### Cliffwatch: rehearsal: ")
+    assert not check_run(on("amd-rome", REHEARSAL)).title.startswith("Rehearsal: ")
+
+
 def test_a_regression_in_a_rehearsal_notifies_nobody_and_fails_no_check() -> None:
     assert regression_comment(on(REHEARSAL)) is None
     assert check_run(on(REHEARSAL), fail_on="regression").conclusion == "neutral"

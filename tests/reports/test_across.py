@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from made_documents import made_row
 
+from cliffwatch.comparing.comparison import ComparisonSet, SideFacts
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports.answer import Circumstances, answer_across
+from cliffwatch.reports.mail.report import mail_subject
 from cliffwatch.reports.several.across import across, describe_targets, name_targets
 
 BOTH = name_targets([("amd-rome", "walltime"), ("intel-skylake", "walltime")])
@@ -141,3 +143,31 @@ def test_targets_have_the_shortest_names_that_tell_them_apart() -> None:
     assert [each.name for each in BOTH] == ["amd-rome", "intel-skylake"]
     mixed = name_targets([("amd-rome", "walltime"), ("amd-rome", "icount"), ("intel-skylake", "walltime")])
     assert [each.name for each in mixed] == ["amd-rome walltime", "amd-rome icount", "intel-skylake walltime"]
+
+
+def test_the_answer_of_rehearsals_alone_says_so() -> None:
+    targets = name_targets([("rehearsal-x86-64", "walltime"), ("amd-rome", "walltime")])
+    rehearsed = [row("regression", platform="rehearsal-x86-64")]
+    alone = answer_across(across([rehearsed]), targets[:1], Circumstances(in_turns=True))
+    both = answer_across(
+        across([rehearsed, [row("unchanged", platform="amd-rome")]]), targets, Circumstances(in_turns=True)
+    )
+
+    assert alone.result == "rehearsal: 1 slower (5.0 % more time)"
+    assert both.result.startswith("no change: 1 unchanged")
+
+
+def test_the_subject_of_a_mail_says_it() -> None:
+    side = SideFacts(label="head", facts={}, boots=1)
+    compared = ComparisonSet(
+        base=side,
+        head=side,
+        platform="rehearsal-x86-64",
+        mode="walltime",
+        notable=0.01,
+        alpha=0.01,
+        rows=(row("regression", platform="rehearsal-x86-64"),),
+        left_out=(),
+    )
+
+    assert mail_subject(compared).startswith("[bpf] head: rehearsal: ")

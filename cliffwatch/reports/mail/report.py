@@ -22,9 +22,10 @@ from cliffwatch.comparing.sweeps.choice import sweep_lines
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
-from cliffwatch.reports.answer import answer_set, word_of
+from cliffwatch.reports.answer import REHEARSED, answer_set, word_of
 from cliffwatch.reports.context import ReportContext, limitation, mode_words, trials
 from cliffwatch.reports.legend import describe_threshold, legend
+from cliffwatch.samples import is_rehearsal
 from cliffwatch.shell_lines import break_commands
 
 _SHORT = 10
@@ -62,6 +63,7 @@ def mail_subject(compared: ComparisonSet) -> str:
     head = _name_side(compared.head)
     if worst is None:
         return f"[bpf] {head}: {answer_set(compared).result}"
+    head = f"{head}: {REHEARSED.rstrip(': ')}" if is_rehearsal(compared.platform) else head
     if compared.took_turns or worst.assume == "exact":  # counted values do not drift
         return f"[bpf] {head}: {worst.case} {_size(worst)}"
     size = f"{figures.step(worst)} {worst.unit}" if worst.change is None else f"{worst.change:+.1%}"
