@@ -8,6 +8,7 @@ from cliffwatch.comparing.attribution.programs import program_blocks, program_li
 from cliffwatch.comparing.comparison import METHOD_VERSION, ComparisonSet
 from cliffwatch.counting import count_noun
 from cliffwatch.formats.comparison import ComparisonRow
+from cliffwatch.reports import figures
 from cliffwatch.reports.context import NO_CONTEXT, ReportContext, executes_same_code
 from cliffwatch.reports.legend import placement
 from cliffwatch.reports.styles import visible
@@ -30,7 +31,10 @@ def explain_report(compared: ComparisonSet, pattern: str, context: ReportContext
         )
         for row in chosen
     ]
-    return visible("\n\n".join([*blocks, f"Method {METHOD_VERSION}; docs/method.md says why."]) + "\n")
+    above = ["\n".join(compared.warnings)] if compared.warnings else []
+    below = [] if compared.control is None else [figures.control(compared.control)]
+    below.append(f"Method {METHOD_VERSION}; docs/method.md says why.")
+    return visible("\n\n".join([*above, *blocks, "\n".join(below)]) + "\n")
 
 
 def matches(case: CaseKey, pattern: str) -> bool:

@@ -28,7 +28,7 @@ from cliffwatch.reports.mail.report import mail_report
 from cliffwatch.reports.markdown import markdown_report
 from cliffwatch.reports.several.benchstat import benchstat_report
 from cliffwatch.reports.text import text_report
-from cliffwatch.samples import LUCK, Arm
+from cliffwatch.samples import LUCK, REHEARSAL_PLATFORM, Arm
 
 ONE_LAYOUT = f"each kernel has one layout: {LUCK}"
 OF_ROW = "between layouts"
@@ -147,6 +147,17 @@ def test_samples_for_other_tools_have_the_layouts_and_the_caution() -> None:
 
 def test_a_table_for_go_developers_has_the_layouts(compared: ComparisonSet) -> None:
     assert "\nlayouts: 8\n" in benchstat_report(compared, NO_CONTEXT)
+
+
+def test_the_explanation_of_rows_has_the_warnings_and_the_check_of_base() -> None:
+    arms = {name: in_layouts(name, seed, 0.0) for name, seed in (("base", 1), ("head", 2), ("control", 3))}
+    rehearsed = {name: replace(each, platform=REHEARSAL_PLATFORM) for name, each in arms.items()}
+    compared = compare_run(Sides(**rehearsed, one_run=True))
+    assert isinstance(compared, ComparisonSet)
+
+    text = explain_report(compared, "*") or ""
+    assert text.startswith("This is a rehearsal: ")
+    assert "\nbase vs base check in other layouts: 0 of 2 false positives" in text
 
 
 def test_the_explanation_of_a_row_has_its_note(compared: ComparisonSet) -> None:
