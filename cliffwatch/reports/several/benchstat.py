@@ -42,7 +42,9 @@ def benchstat_of_arms(compared: Sequence[ComparisonSet], context: ReportContext)
             means = [_mean(each, metric, unit) for each in compared]
             lines += [*_table(metric, unit, names, chosen, means), ""]
         lines.pop()
-    lines += ["", *_remarks(compared), *legend([row for each in compared for row in each.primary_rows()])]
+    lines += ["", *_remarks(compared)]
+    lines += [figures.control(first.control)] if first.control is not None else []
+    lines += legend([row for each in compared for row in each.primary_rows()])
     lines += context.notes
     return visible("\n".join(line.rstrip() for line in map(plain, lines)) + "\n")
 
