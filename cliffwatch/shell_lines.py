@@ -14,19 +14,19 @@ def repeat_command(**options: str | bool) -> str:
     return shlex.join(["cliffwatch", "run", *words])
 
 
-def break_commands(repeat: str) -> str:
+def break_commands(repeat: str, width: int = WIDTH) -> str:
     """Breaks shell commands into short lines without changing any word."""
-    return "\n".join(_break_command(line) for line in repeat.splitlines())
+    return "\n".join(_break_command(line, width) for line in repeat.splitlines())
 
 
-def _break_command(line: str) -> str:
+def _break_command(line: str, width: int) -> str:
     try:
         words = [shlex.quote(each) for each in shlex.split(line)]
     except ValueError:
         return line
     lines, current = [], ""
     for each in _join_values(words):
-        if current and len(current) + len(each) + 3 > WIDTH:
+        if current and len(current) + len(each) + 3 > width:
             lines.append(current)
             current = f"    {each}"
         else:

@@ -53,7 +53,7 @@ def commit_report(compared: ComparisonSet, context: ReportContext) -> str:
     ]
     below = ["", *_functions(compared, context), *_curves(compared), *placed, *noted, *measured]
     if context.repeat:
-        below += ["", *(cut(f"  {line}") for line in break_commands(context.repeat).splitlines())]
+        below += ["", *(cut(f"  {line}") for line in break_commands(context.repeat, WIDTH - 2).splitlines())]
     means = _wrap_lines(_mean(compared)) if compared.means else []
     room = max(_LEAST_ROWS, MOST_LINES - len(above) - len(below) - len(means) - 1)
     return _write([*above, "", *_table(changed, room), *means, *below][:MOST_LINES])

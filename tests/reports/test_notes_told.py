@@ -100,6 +100,17 @@ def test_every_form_warns_of_one_layout_and_has_the_check_of_base(name: str, shi
     assert name != "commit" or len(text.splitlines()) <= 30
 
 
+def test_a_commit_message_has_the_command_of_a_rehearsal_whole(compared: ComparisonSet) -> None:
+    command = (
+        "cliffwatch run --base f95f0ea68aba --head efa5a3966d84 --suite local-storage --profile smoke --mode"
+        " walltime --accel tcg --boots 10 --layouts 8"
+    )
+    text = commit_report(compared, replace(NO_CONTEXT, repeat=command))
+
+    assert command in " ".join(text.replace("\\\n", "").split())
+    assert max(map(len, text.splitlines())) <= 72
+
+
 def test_one_layout_of_one_side_is_told_with_the_side() -> None:
     base, head = in_layouts("base", 1, 0.0), in_layouts("head", 2, 0.0)
     compared = compare_run(Sides(base=base, head=replace(head, cautions=(ONE_LAYOUT,))))
