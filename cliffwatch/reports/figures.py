@@ -261,6 +261,15 @@ def mean(one: Mean) -> str:
 
 def control(seen: Control) -> str:
     """Formats the check of base against itself: `base vs base check: 0 of 20 false positives, …`."""
-    share = f"{seen.published} of {count_noun(seen.rows, 'false positive')}"
     where = " in other layouts" if seen.layouts > 1 else ""
-    return f"base vs base check{where}: {share}, largest difference {percent(seen.largest)}"
+    return f"base vs base check{where}: {_found(seen)}"
+
+
+def control_words(seen: Control) -> str:
+    """Formats the result of the check, for a place that names it."""
+    return f"{_found(seen)}{', in other layouts' if seen.layouts > 1 else ''}"
+
+
+def _found(seen: Control) -> str:
+    share = f"{seen.published} of {count_noun(seen.rows, 'false positive')}"
+    return f"{share}, largest difference {percent(seen.largest)}"

@@ -48,9 +48,10 @@ def test_its_pages_and_its_documents_say_what_it_is(running: Running, rehearsed:
     (warning,) = running.get(f"/runs/{rehearsed.digest}/comparison")["warnings"]
     assert warning["text"].startswith(MARK)
     pair = f"{commit_of('base')}...{commit_of('head')}"
+    case = f"/compare/{pair}/cases/local-storage/local-storage-cache-seq-get"
     texts = [f"/compare/{rehearsed.digest}{form}" for form in ("", ".txt", ".md", ".commit")]
     with running.http(None) as http:
-        for path in (f"/compare/{pair}", f"/runs/{rehearsed.digest}", *texts):
+        for path in (f"/compare/{pair}", f"{case}/nr_maps=0", f"/runs/{rehearsed.digest}", *texts):
             text = " ".join(http.get(path, follow_redirects=True).raise_for_status().text.split())
             assert text.count(MARK) == 1, path
             assert "what users feel;" not in text, path

@@ -16,7 +16,7 @@ from cliffwatch.comparing.ordering import is_beyond_noise
 from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import answer_set
-from cliffwatch.reports.context import ReportContext, context_of_record
+from cliffwatch.reports.context import ReportContext, context_of_record, trials
 from cliffwatch.reports.json_reading import arm_sets_of
 from cliffwatch.reports.several.arms import commit_of_arms, markdown_of_arms, text_of_arms
 from cliffwatch.reports.several.matrix import arm_names, cell, matrix
@@ -71,6 +71,8 @@ def show_arms(
         chosen=context.chosen,
         notes=context.notes,
         failures=context.failures,
+        boots=list(dict.fromkeys(trials(each.base, each.head) for each in compared)),
+        control=next((figures.control_words(each.control) for each in compared if each.control), ""),
         forms=FORMS,
         value=figures.value,
         cell=cell,

@@ -13,6 +13,7 @@ from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import series_digest
 from cliffwatch.reports.context import repeat_of
+from cliffwatch.reports.figures import control_words
 from cliffwatch.reports.legend import placement
 from cliffwatch.reports.several.across import Across, Target
 from cliffwatch.samples import CaseKey
@@ -73,6 +74,10 @@ class Detail:
     """Repeats the measurement on a host of one's own."""
     again: RepeatRequest | None
     """The form that requests a repeat; None if hosts cannot fetch the tree."""
+    warnings: Sequence[str]
+    """Of the comparison, for a page that does not have it."""
+    control: str
+    """What base shows against itself; empty without a control."""
     runs: Sequence[str]
     """Digests: one run, or base's and head's."""
     counted_sides: CountedSides | None
@@ -122,6 +127,8 @@ def detail_of(
             record, answer.target.base.commit, head.commit, suite=row.suite, seed=str(record.plan.seed)
         ),
         again=build_repeat(record, answer.target.base.commit, head.commit, row.suite),
+        warnings=[each.text for each in answer.summary.warnings],
+        control=control_words(answer.summary.control) if answer.summary.control else "",
         runs=answer.runs,
         counted_sides=counted_sides(connection, digest, answer),
         image=image,
