@@ -1,7 +1,16 @@
 """Fleet: what waits, how long it takes, what fails, how noisy hosts are, what is stale."""
 
 from builders import choices
-from builders.parts import INTERVAL_COLOUR, NONE_IS_GOOD, CliffwatchDashboard, dashed, lines, stat, table
+from builders.parts import (
+    INTERVAL_COLOUR,
+    NONE_IS_GOOD,
+    ON_HARDWARE,
+    CliffwatchDashboard,
+    dashed,
+    lines,
+    stat,
+    table,
+)
 
 _JOBS = "FROM dashboard.job WHERE platform = ANY (ARRAY[$platform]::text[])"
 _PERCENTILES = ", ".join(
@@ -144,7 +153,8 @@ def _noise() -> tuple[object, ...]:
             "base vs base check: the largest difference of base to itself in each walltime run, by host. What rises"
             " here drowns small changes; the dashed threshold of reports is 1 % unless a run says otherwise.",
             "SELECT made AS time, coalesce(host, platform) AS metric, largest FROM dashboard.control"
-            " WHERE platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(made) ORDER BY made",
+            f" WHERE {ON_HARDWARE} AND platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(made) ORDER BY"
+            " made",
             "percentunit",
             steps=((None, "green"), (0.01, "red")),
             wide=24,

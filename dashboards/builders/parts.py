@@ -38,6 +38,9 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableSort,
 )
 
+ON_HARDWARE = "NOT starts_with(platform, 'rehearsal-')"
+"""Leaves out rehearsals: what an emulator shows of itself says nothing about a bench host."""
+
 SOURCE = DataSourceRef(type_val="grafana-postgresql-datasource", uid="cliffwatch")
 TAG = "cliffwatch"
 

@@ -1,9 +1,12 @@
 """Trust: what the base vs base checks show over time, and how good the reports were."""
 
 from builders import choices
-from builders.parts import INTERVAL_COLOUR, CliffwatchDashboard, accompanying, lines, stat, table
+from builders.parts import INTERVAL_COLOUR, ON_HARDWARE, CliffwatchDashboard, accompanying, lines, stat, table
 
-_CONTROLS = "FROM dashboard.control WHERE platform = ANY (ARRAY[$platform]::text[]) AND $__timeFilter(made)"
+_CONTROLS = (
+    f"FROM dashboard.control WHERE {ON_HARDWARE} AND platform = ANY (ARRAY[$platform]::text[]) AND"
+    " $__timeFilter(made)"
+)
 _REPORTS = "FROM dashboard.report_state WHERE $__timeFilter(opened)"
 _FEW = ((None, "green"), (0.01, "orange"), (0.05, "red"))
 

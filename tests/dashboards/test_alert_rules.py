@@ -114,6 +114,17 @@ def test_each_kind_of_trouble_fires(demonstration: Running) -> None:
     assert fired >= set(RULES) - quiet
 
 
+def test_a_rehearsal_whose_control_reports_something_is_no_alarm(demonstration: Running) -> None:
+    false = "UPDATE comparison SET summary = jsonb_set(summary, '{control,published}', '1'), made = now()"
+    with psycopg.connect(demonstration.database) as connection:
+        connection.execute(f"{false} WHERE summary -> 'control' <> 'null'")
+        assert firing(connection, "cliffwatch-noisy-host")
+        connection.execute("INSERT INTO platform (name) VALUES ('rehearsal-x86-64')")
+        connection.execute("UPDATE comparison SET platform = 'rehearsal-x86-64'")
+        assert not firing(connection, "cliffwatch-noisy-host")
+        connection.rollback()
+
+
 def test_a_backup_of_last_night_is_no_alarm(demonstration: Running) -> None:
     with psycopg.connect(demonstration.database) as connection:
         connection.execute("INSERT INTO backup (taken, bytes) VALUES (now() - interval '37 hours', 1)")

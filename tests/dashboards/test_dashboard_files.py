@@ -100,6 +100,15 @@ def test_words_are_those_of_the_glossary() -> None:
     assert [wrong for text in texts for wrong in forbidden(text)] == []
 
 
+def test_the_check_of_base_is_of_hardware_alone() -> None:
+    read = [
+        query.text for each in dashboards() for query in queries(each) if "dashboard.control" in query.text
+    ]
+
+    assert len(read) > 4
+    assert all("NOT starts_with(platform, 'rehearsal-')" in text for text in read)
+
+
 @pytest.mark.parametrize("uid", DASHBOARDS)
 def test_everything_asks_the_provisioned_source(uid: str) -> None:
     dashboard, source = DASHBOARDS[uid], source_uid()
