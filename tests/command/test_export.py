@@ -42,7 +42,7 @@ from cliffwatch.parsers.table.rows import rows_of_arm
 from cliffwatch.reports.exports.bencher import format_bencher
 from cliffwatch.reports.exports.kcidb import Reported, format_kcidb
 from cliffwatch.reports.exports.matrix import Layout, format_matrix
-from cliffwatch.samples import Arm, Boot, CaseKey, CaseOutcome, Sample
+from cliffwatch.samples import LUCK, REHEARSAL_PLATFORM, Arm, Boot, CaseKey, CaseOutcome, Sample
 
 DATA = Path(__file__).parents[1] / "data"
 OURS = ("csv", "parquet", "go-bench")
@@ -493,6 +493,16 @@ def test_the_number_of_a_test_is_the_median_of_its_primary_metric() -> None:
     assert first["number"] == {"value": pytest.approx(275.7, abs=0.1), "unit": "insns/op"}
     assert [each["metric"] for each in first["misc"]["metrics"]] == ["insns/op"]
     assert "author" not in json.dumps(found).replace("author_date", "")
+
+
+def test_kcidb_is_told_of_a_rehearsal_and_of_one_layout() -> None:
+    caution = f"each kernel has one layout: {LUCK}"
+    arm = replace(measured("base", "walltime", 1), platform=REHEARSAL_PLATFORM, cautions=(caution,))
+    found = json.loads(format_kcidb([arm], Reported(origin="my_lab", run="a" * 32), lambda *_: True))
+
+    (environment,) = {json.dumps(test["environment"]) for test in found["tests"]}
+    assert "rehearsal-x86-64, walltime (a rehearsal: time of an emulator)" in environment
+    assert json.loads(environment)["misc"]["caution"] == caution
 
 
 @given(some_arms())

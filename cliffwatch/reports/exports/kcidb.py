@@ -18,6 +18,7 @@ from typing import NamedTuple
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import RunRecord
 from cliffwatch.identities import digest_of
+from cliffwatch.reports.context import mode_words
 from cliffwatch.reports.exports.kcidb_form import (
     Build,
     Checkout,
@@ -29,7 +30,16 @@ from cliffwatch.reports.exports.kcidb_form import (
     Value,
     Version,
 )
-from cliffwatch.samples import HOST_FAULTS, Arm, CaseKey, CaseOutcome, CaseStatus, Mode, format_faults
+from cliffwatch.samples import (
+    CAUTION,
+    HOST_FAULTS,
+    Arm,
+    CaseKey,
+    CaseOutcome,
+    CaseStatus,
+    Mode,
+    format_faults,
+)
 from cliffwatch.trees.addresses import TreeAddress, read_address
 
 VERSION = Version(major=5, minor=3)
@@ -192,13 +202,16 @@ def _tests(arm: Arm, reported: Reported, build: str, primary: Primary) -> Iterat
         build=build,
         origin=reported.origin,
         environment=Environment(
-            comment=_text(", ".join(filter(None, (arm.platform, arm.mode)))),
+            comment=_text(
+                ", ".join(filter(None, (arm.platform, arm.mode and mode_words(arm.mode, arm.platform))))
+            ),
             misc=_drop_unknown(
                 {
                     **arm.environment,
                     "platform": arm.platform or "",
                     "mode": arm.mode or "",
                     HOST_FAULTS: format_faults(arm.host_faults),
+                    CAUTION: "; ".join(arm.cautions),
                 }
             ),
         ),
