@@ -84,8 +84,10 @@ def test_more_layouts_than_a_run_can_have_are_not_asked_for() -> None:
     assert "needs more than 100 layouts of each kernel, the most that a run has" in row.notes
 
 
-def test_one_layout_against_several_is_one_draw() -> None:
-    row = compared(placed("base", LUCK["base"], 3), placed("head", LUCK["head"][3:4], 24))
+@pytest.mark.parametrize("named", [True, False], ids=["named", "without a name"])
+def test_one_layout_against_several_is_one_draw(named: bool) -> None:
+    head = placed("head", LUCK["head"][3:4], 24, slower=0.1)
+    row = compared(placed("base", LUCK["base"], 3), head if named else in_one_layout(head))
 
     assert (row.verdict, row.reason.split(";")[0]) == ("inconclusive", "1 layout is too few to decide")
 

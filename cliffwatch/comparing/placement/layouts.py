@@ -33,15 +33,19 @@ def count_observed(arms: Sequence[Arm], stage: Stage) -> int:
     staged = [[boot for boot in arm.boots if boot.stage == stage] for arm in arms]
     if not several:
         return min(map(len, staged))
-    return min(
-        len({boot.index if boot.layout is None else boot.layout for boot in boots}) for boots in staged
-    )
+    return min(map(_count_values, arms, staged))
+
+
+def _count_values(arm: Arm, boots: Sequence[Boot]) -> int:
+    known = any(boot.layout is not None for boot in arm.boots)
+    return len({boot.index if known and boot.layout is None else boot.layout for boot in boots})
 
 
 def by_layout(rows: Sequence[Row]) -> Sequence[Row]:
     """The rows with one value per layout, where a side has several layouts: the geometric mean of its boots.
 
-    Boots of unknown layout stay values of their own, and boots of the two stages are not mixed.
+    Boots of unknown layout stay values of their own, unless no boot of their arm has one: then all lie where
+    the linker put them, in one layout. Boots of the two stages are not mixed.
     """
     grouped: dict[int, Columns] = {}
     return [_row_by_layout(row, grouped) if _has_layouts(row) else row for row in rows]
@@ -73,8 +77,9 @@ def _side_by_layout(side: Side, grouped: dict[int, Columns]) -> Side:
 
 def _columns_by_layout(columns: Columns) -> Columns:
     boots = columns.boots
+    several = bool(boots.layouts)
     labels = [
-        (number if layout is None else layout, confirms)
+        (number if several and layout is None else layout, confirms)
         for number, (layout, confirms) in enumerate(
             zip(boots.layouts or (None,) * len(boots.index), boots.confirms.tolist(), strict=True)
         )
