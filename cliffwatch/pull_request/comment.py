@@ -21,7 +21,13 @@ from cliffwatch.pull_request.state import (
     Superseded,
     Waiting,
 )
-from cliffwatch.pull_request.table import describe_left_out, news_table, remark_lines, table_legend
+from cliffwatch.pull_request.table import (
+    describe_left_out,
+    in_layouts,
+    news_table,
+    remark_lines,
+    table_legend,
+)
 from cliffwatch.pull_request.verdict import (
     PENDING,
     SHORT,
@@ -31,6 +37,7 @@ from cliffwatch.pull_request.verdict import (
     summary_sentences,
     verdict,
 )
+from cliffwatch.reports import figures
 from cliffwatch.reports.answer import name_failure
 from cliffwatch.reports.markdown import (
     LONGEST,
@@ -191,12 +198,10 @@ def _by_unit(news: News) -> list[str]:
     """Returns one table per target and unit with all cases: a library has few."""
     lines: list[str] = []
     for target, measured in zip(news.targets, news.measured, strict=True):
-        boots = count_noun(measured.compared.base.boots, "boot")
-        lines += [
-            f"On {word(target.name)}, {boots} of each side:",
-            "",
-            *unit_tables(measured.compared, most=_CASES),
-        ]
+        compared, control = measured.compared, measured.compared.control
+        boots = f"{count_noun(compared.base.boots, 'boot')} of each side{in_layouts(compared)}"
+        lines += [f"On {word(target.name)}, {boots}:", "", *unit_tables(compared, most=_CASES)]
+        lines += [one_line(f"{figures.control(control)}."), ""] if control is not None else []
     return [*lines, one_line(UNIT_LEGEND), ""] if lines else []
 
 

@@ -159,15 +159,22 @@ def cell_text(cell: ComparisonRow | None) -> str:
 
 def _boots(compared: ComparisonSet) -> str:
     base, head = compared.base.boots, compared.head.boots
+    return (
+        f"{base:,}{in_layouts(compared)}" if base == head else f"{base:,} and {head:,}{in_layouts(compared)}"
+    )
+
+
+def in_layouts(compared: ComparisonSet) -> str:
+    """Returns ` in 8 layouts`; empty for boots in one."""
     layouts = min(compared.base.layouts, compared.head.layouts)
-    spread = f" in {layouts} layouts" if layouts > 1 else ""
-    return f"{base:,}{spread}" if base == head else f"{base:,} and {head:,}{spread}"
+    return f" in {layouts} layouts" if layouts > 1 else ""
 
 
 def _control(control: Control | None) -> str:
     if control is None:
         return "-"
-    return f"{100 * control.largest:.1f} %, {control.published} of {control.rows}"
+    where = ", in other layouts" if control.layouts > 1 else ""
+    return f"{100 * control.largest:.1f} %, {control.published} of {control.rows}{where}"
 
 
 def _widths(lines: Sequence[Sequence[str]]) -> list[int]:

@@ -1,9 +1,12 @@
 """A comment says whether a change is only placement, below the table that has the change."""
 
+from dataclasses import replace
+
+import pytest
 from msgspec import structs
 from states import measured, regressed, row, state
 
-from cliffwatch.formats.verdicts import MatchedChange
+from cliffwatch.formats.verdicts import Control, MatchedChange
 from cliffwatch.pull_request.comment import regression_comment, sticky_comment
 
 PLACED = MatchedChange(change=0.001, ci_low=-0.003, ci_high=0.004, pairs=14, only_placement=True)
@@ -22,6 +25,19 @@ def test_so_has_the_notification() -> None:
     rows = [structs.replace(each, matched=PLACED) for each in regressed()]
     text = regression_comment(state(measured(*rows))) or ""
     assert "may be due to placement alone" in text
+
+
+@pytest.mark.parametrize("by_unit", [False, True], ids=["of a kernel", "of a library"])
+def test_a_comment_has_the_layouts_and_the_check_of_base_in_others(by_unit: bool) -> None:
+    of_run = measured(row("case", 0.05, "regression"))
+    found = of_run.compared
+    base, head = (replace(side, layouts=8) for side in (found.base, found.head))
+    control = Control(rows=12, published=0, largest=0.0061, layouts=8)
+    placed = replace(of_run, compared=replace(found, base=base, head=head, control=control))
+    text = sticky_comment(state(placed, by_unit=by_unit)).partition("<summary>")[0]
+
+    assert "in 8 layouts" in text
+    assert "in other layouts" in text
 
 
 def test_ten_lines_are_enough() -> None:
