@@ -90,4 +90,7 @@ def test_what_one_layout_leaves_open_stands_wherever_the_verdict_does(running: R
     document = running.get(f"/runs/{run.digest}/comparison")
     assert [each["text"] for each in document["warnings"]] == [WARNING]
     assert document["notes"] == ["booted at noon"]
+    answer = running.get("/answer", commit=commit_of("head"), base=commit_of("base"))
+    assert answer["warnings"] == [f"amd-rome: {WARNING}"]
+    assert answer["targets"][0]["check"].startswith(FLOOR)
     assert ONE_LAYOUT in shown(running, f"/runs/{run.digest}")

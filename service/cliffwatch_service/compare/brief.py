@@ -13,7 +13,8 @@ from cliffwatch.comparing.attribution.documents import blocks_of_document
 from cliffwatch.comparing.comparison import CHANGES, size_of
 from cliffwatch.comparing.ordering import detectable, standing
 from cliffwatch.formats.comparison import ComparisonRow
-from cliffwatch.reports.several.across import Across, across
+from cliffwatch.reports.figures import control_words
+from cliffwatch.reports.several.across import Across, Target, across
 from cliffwatch_service.compare.answering import answer_sentences, are_in_turns
 from cliffwatch_service.compare.filters import Filters
 from cliffwatch_service.compare.pairing import NEAREST, Answer, find_answers, targets_of
@@ -41,6 +42,8 @@ class BriefTarget:
     """Rows by verdict, without zeros."""
     detectable: float | None
     """Every unchanged row could have shown a change of this size, a fraction; None if unknown."""
+    check: str
+    """What base showed against itself; empty if that was not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,8 @@ class Brief:
     """
     sentence: str
     """The result in one or two sentences; for a commit without a result why there is none and what to do."""
+    warnings: Sequence[str] = ()
+    """Sentences without which nothing of a target should be read, each with its names."""
     in_turns: bool = True
     """False if base and head were measured one after the other: differences may then be the host's."""
     targets: Sequence[BriefTarget] = ()
@@ -119,8 +124,9 @@ def brief_answer(
         commit=head_row.commit,
         subject=subject,
         measured=True,
-        verdict=standing(_count([cell for row in chosen for cell in row.cells if cell is not None])),
+        verdict=standing(_count([cell for row in chosen for cell in row.judged])),
         sentence=str(answer_sentences(found.answers, chosen, filters.suite))[:_LONGEST_SENTENCE],
+        warnings=_warnings(found.answers, targets),
         in_turns=are_in_turns(found.answers),
         targets=list(_targets(found.answers, chosen)),
         changes=_changes(chosen, url),
@@ -135,6 +141,14 @@ def _count(cells: Sequence[ComparisonRow]) -> dict[str, int]:
     return {verdict: len(list(group)) for verdict, group in groupby(verdicts)}
 
 
+def _warnings(found: Sequence[Answer], targets: Sequence[Target]) -> list[str]:
+    of_texts: dict[str, list[str]] = {}
+    for each, target in zip(found, targets, strict=True):
+        for warning in each.summary.warnings:
+            of_texts.setdefault(warning.text, []).append(target.name)
+    return [f"{', '.join(names)}: {text}" for text, names in of_texts.items()]
+
+
 def _targets(found: Sequence[Answer], rows: Sequence[Across]) -> Iterator[BriefTarget]:
     """The targets that measured any of the rows."""
     for index, answer in enumerate(found):
@@ -147,6 +161,7 @@ def _targets(found: Sequence[Answer], rows: Sequence[Across]) -> Iterator[BriefT
                 base=answer.target.base.commit[:12],
                 counts=_count(cells),
                 detectable=None if reach is None else _rounded(reach.largest),
+                check=control_words(answer.summary.control) if answer.summary.control else "",
             )
 
 
