@@ -74,9 +74,11 @@ def test_pages_and_texts_have_the_layouts_and_the_floor(running: Running, arms: 
         assert "in other layouts" in text, form
 
 
-def test_the_page_of_a_case_has_the_floor(running: Running) -> None:
-    upload(running, measured("control"))
+def test_the_page_of_a_run_has_the_layouts_and_that_of_a_case_the_floor(running: Running) -> None:
+    run = measured("control")
+    upload(running, run)
 
+    assert "36 of 36, each kernel in 12 layouts<" in shown(running, f"/runs/{run.digest}")
     assert f"{FLOOR}, largest difference" in shown(running, f"/compare/{PAIR}/cases/{CASE}")
 
 
