@@ -15,6 +15,7 @@ from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.command.report_options import refuse_unwritable
 from cliffwatch.command.terminal import echo_failure
 from cliffwatch.comparing.environments.differences import assumed_traits
+from cliffwatch.comparing.placement.layouts import count_layouts
 from cliffwatch.comparing.validity import warnings_of_measurement
 from cliffwatch.counting import count_noun
 from cliffwatch.failure import Exit, Failure, host_failed, wrong_usage
@@ -126,7 +127,14 @@ def _read(path: Path) -> _Source | Failure:
         if isinstance(imported, Failure):
             return imported
         arms, one_run = imported.arms.values(), imported.one_run or len(imported.arms) == 1
-        settings = run_settings(imported.notable, imported.stages, one_run=one_run, arms=arms)
+        layouts = min(count_layouts(arm.boots) for arm in arms)
+        settings = run_settings(
+            imported.notable,
+            imported.stages,
+            one_run=one_run,
+            arms=arms,
+            layouts=layouts if layouts > 1 else None,
+        )
         return _Source(name=path, arms=imported.arms, settings=settings, run=imported.run, record=None)
     read = read_run(path)
     if isinstance(read, Failure):

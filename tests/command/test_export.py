@@ -302,6 +302,17 @@ def test_any_text_comes_back_from_parquet(tmp_path: Path) -> None:
     assert table.arms["base"].boots == odd.boots
 
 
+def test_what_is_exported_again_keeps_its_layouts(tmp_path: Path) -> None:
+    arms = [
+        replace(arm, boots=tuple(replace(boot, layout=f"{arm.name}-{boot.block % 2}") for boot in arm.boots))
+        for arm in (measured("base", "walltime", 1), measured("head", "walltime", 10))
+    ]
+    run, out = written(tmp_path / "run", arms), tmp_path / "export.csv"
+    assert cliffwatch("export", run, "--format", "csv", "--out", out).exit_code == 0
+
+    assert "\nlayouts: 2\n" in cliffwatch("export", out).stdout
+
+
 NO_BENCH_HOST = "no bench host (smt: on; boost: on)"
 
 
