@@ -77,6 +77,9 @@ def parse_target(text: str) -> tuple[str, Mode] | None:
 Better = Literal["higher", "lower"]
 Assume = Literal["nothing", "exact"]
 Stage = Literal["screen", "confirm"]
+Observed = Literal["boot", "layout"]
+"""What one value of a side of a comparison was measured in."""
+
 CaseStatus = Literal[
     "ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"
 ]

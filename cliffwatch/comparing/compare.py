@@ -9,7 +9,7 @@ from cliffwatch.columns import BootsOfColumns, columns_of
 from cliffwatch.comparing.comparison import Comparison, ComparisonSet, SideFacts, took_turns
 from cliffwatch.comparing.geomean import means_of
 from cliffwatch.comparing.loops.empty_loop import with_rows_less_loops
-from cliffwatch.comparing.placement.layouts import by_layout, count_layouts, in_boots
+from cliffwatch.comparing.placement.layouts import by_layout, count_layouts, with_spread
 from cliffwatch.comparing.rows import Row, Side, Traits, blank, join_columns, rows_of
 from cliffwatch.comparing.thresholds import PLAIN, SECONDARY_SHARE, Method
 from cliffwatch.comparing.turns import Turns, turns_of, warnings_of_order
@@ -224,7 +224,9 @@ def _judge_pairs(pairs: Sequence[_Pair], mode: Mode | None, method: Method) -> t
         for index, row, each, note in zip(family, noisy, decided, notes, strict=True):
             if with_ratios[index]:
                 noted = each if note is None else replace(each, notes=(*each.notes, note))
-                judged[index] = in_boots(noted, paired[index][1]) if row.observed == "layout" else noted
+                judged[index] = (
+                    with_spread(noted, paired[index][1], row) if row.observed == "layout" else noted
+                )
             else:
                 judged[index] = judge_without_ratio(each, paired[index][1], method.alpha)
         for index in open_rows:

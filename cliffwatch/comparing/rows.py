@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cliffwatch.columns import Columns, Places, Readings, RowKey, Values
 from cliffwatch.comparing.comparison import Comparison
 from cliffwatch.comparing.thresholds import Method
-from cliffwatch.samples import CaseKey, MetricTraits, Mode
+from cliffwatch.samples import CaseKey, MetricTraits, Mode, Observed
 
 Traits = Callable[[CaseKey, str, str, Mode | None], MetricTraits]
 """Gives the traits of a case, metric, unit and mode."""
@@ -85,8 +85,8 @@ class Row(NamedTuple):
     """Unit of the other side, if it differs."""
     notes: tuple[str, ...] = ()
     """What a reader should know about the values."""
-    observed: str = "boot"
-    """What each value was measured in: a boot, or a layout."""
+    observed: Observed = "boot"
+    """What each value was measured in."""
 
 
 def rows_of(base: Columns, head: Columns, traits: Traits, mode: Mode | None) -> Iterable[Row]:

@@ -8,7 +8,7 @@ from msgspec import Meta
 from cliffwatch.formats.code.functions import CaseFunctionsRecord
 from cliffwatch.formats.values import Count, OfCase, OutcomeRecord, Part
 from cliffwatch.formats.verdicts import Control, MatchedChange, Mean, Sweep, Verdict
-from cliffwatch.samples import Assume, Better, Mode
+from cliffwatch.samples import Assume, Better, Mode, Observed
 
 FORMAT: Final = "cliffwatch-comparison"
 FORMAT_VERSION: Final = 1
@@ -48,7 +48,8 @@ class ComparisonRow(OfCase, frozen=True, kw_only=True):
 
     A member is null if it does not apply. `same_code` is true if both arms execute identical code in the
     case, so that any difference is noise (A/A evidence); null if the run does not say. `matched` is a change
-    in matched layouts; null for other rows, and without boots in such layouts.
+    in matched layouts; null for other rows, and without boots in such layouts. `n_base` and `n_head` count
+    the values that were compared: one a boot, or with `observed` layout one a layout, the mean of its boots.
     """
 
     metric: str
@@ -59,6 +60,7 @@ class ComparisonRow(OfCase, frozen=True, kw_only=True):
     mode: Mode | None
     n_base: Count
     n_head: Count
+    observed: Observed = "boot"
     base: float | None
     head: float | None
     change: float | None

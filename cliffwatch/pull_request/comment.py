@@ -23,7 +23,6 @@ from cliffwatch.pull_request.state import (
 )
 from cliffwatch.pull_request.table import (
     describe_left_out,
-    in_layouts,
     news_table,
     remark_lines,
     table_legend,
@@ -39,6 +38,7 @@ from cliffwatch.pull_request.verdict import (
 )
 from cliffwatch.reports import figures
 from cliffwatch.reports.answer import name_failure
+from cliffwatch.reports.context import in_layouts
 from cliffwatch.reports.markdown import (
     LONGEST,
     block,
@@ -199,7 +199,8 @@ def _by_unit(news: News) -> list[str]:
     lines: list[str] = []
     for target, measured in zip(news.targets, news.measured, strict=True):
         compared, control = measured.compared, measured.compared.control
-        boots = f"{count_noun(compared.base.boots, 'boot')} of each side{in_layouts(compared)}"
+        spread = in_layouts(compared.base, compared.head)
+        boots = f"{count_noun(compared.base.boots, 'boot')} of each side{spread}"
         lines += [f"On {word(target.name)}, {boots}:", "", *unit_tables(compared, most=_CASES)]
         lines += [one_line(f"{figures.control(control)}."), ""] if control is not None else []
     return [*lines, one_line(UNIT_LEGEND), ""] if lines else []

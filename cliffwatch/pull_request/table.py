@@ -11,6 +11,7 @@ from cliffwatch.formats.verdicts import Control
 from cliffwatch.pull_request.news import News
 from cliffwatch.pull_request.sweep_rows import Line, lines_of
 from cliffwatch.reports import figures
+from cliffwatch.reports.context import in_layouts
 from cliffwatch.reports.legend import placement
 from cliffwatch.reports.markdown import code, escape_markdown, one_line, word
 from cliffwatch.reports.several.across import Across
@@ -159,15 +160,8 @@ def cell_text(cell: ComparisonRow | None) -> str:
 
 def _boots(compared: ComparisonSet) -> str:
     base, head = compared.base.boots, compared.head.boots
-    return (
-        f"{base:,}{in_layouts(compared)}" if base == head else f"{base:,} and {head:,}{in_layouts(compared)}"
-    )
-
-
-def in_layouts(compared: ComparisonSet) -> str:
-    """Returns ` in 8 layouts`; empty for boots in one."""
-    layouts = min(compared.base.layouts, compared.head.layouts)
-    return f" in {layouts} layouts" if layouts > 1 else ""
+    spread = in_layouts(compared.base, compared.head)
+    return f"{base:,}{spread}" if base == head else f"{base:,} and {head:,}{spread}"
 
 
 def _control(control: Control | None) -> str:

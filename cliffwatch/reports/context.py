@@ -305,8 +305,15 @@ def mode_words(mode: Mode | None, platform: str | None) -> str:
 
 def trials(base: Booted, head: Booted) -> str:
     """Returns `21 boots per kernel, in 8 layouts`, or both numbers of boots if they differ."""
-    layouts = min(base.layouts, head.layouts)
-    spread = f", in {layouts} layouts" if layouts > 1 else ""
+    spread = in_layouts(base, head)
     if base.boots == head.boots:
-        return f"{count_noun(base.boots, 'boot')} per kernel{spread}"
-    return f"{base.boots} and {count_noun(head.boots, 'boot')}{spread}"
+        return f"{count_noun(base.boots, 'boot')} per kernel{spread and f',{spread}'}"
+    return f"{base.boots} and {count_noun(head.boots, 'boot')}{spread and f',{spread}'}"
+
+
+def in_layouts(base: Booted, head: Booted) -> str:
+    """Returns ` in 8 layouts`, or ` in 8 and 7 layouts`; empty for boots in one."""
+    if max(base.layouts, head.layouts) < 2:
+        return ""
+    both = "" if base.layouts == head.layouts else f"{base.layouts} and "
+    return f" in {both}{count_noun(head.layouts, 'layout')}"

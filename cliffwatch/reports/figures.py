@@ -249,7 +249,9 @@ def reach_words(rows: Sequence[ComparisonRow]) -> str:
 
 
 def counts(row: ComparisonRow) -> str:
-    return str(row.n_base) if row.n_base == row.n_head else f"{row.n_base}/{row.n_head}"
+    """Formats how many values each side has: `21`, `8 layouts`, or `20/21`."""
+    n = str(row.n_base) if row.n_base == row.n_head else f"{row.n_base}/{row.n_head}"
+    return f"{n} layouts" if row.observed == "layout" else n
 
 
 def mean(one: Mean) -> str:

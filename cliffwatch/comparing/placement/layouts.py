@@ -110,10 +110,10 @@ def _columns_by_layout(columns: Columns) -> Columns:
     )
 
 
-def in_boots(judged: Comparison, row: Row) -> Comparison:
-    """The comparison of layouts with its numbers in boots, and with what layouts and boots spread by.
+def with_spread(judged: Comparison, row: Row, grouped: Row) -> Comparison:
+    """The comparison of layouts with what layouts and boots spread by, and how many boots it needs.
 
-    `row` has one value per boot.
+    `row` has one value per boot, `grouped` one per layout.
     """
     sides = (row.base, row.head)
     spreads = [seen for side in sides if (seen := layout_spread(_logs_by_layout(side))) is not None]
@@ -121,8 +121,7 @@ def in_boots(judged: Comparison, row: Row) -> Comparison:
     possible = needs is None or needs <= MOST_ASKED_LAYOUTS
     return replace(
         judged,
-        n_base=row.base.boots,
-        n_head=row.head.boots,
+        spreads=(grouped.base.spread, grouped.head.spread),
         needs=needs if possible else None,
         notes=(*judged.notes, *_spread_words(spreads), *_needs_words(needs, possible=possible)),
     )

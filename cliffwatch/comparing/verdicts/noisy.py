@@ -152,6 +152,7 @@ def _judge_row(
         draft,
         n_base=len(used.base),
         n_head=len(used.head),
+        observed=row.observed,
         base=_centre(row.base, used.base, summary.base),
         head=_centre(row.head, used.head, summary.head),
         change=math.expm1(min(summary.shift if size is None else size.shift, math.log(LARGEST_RATIO))),

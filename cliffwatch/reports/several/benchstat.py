@@ -29,8 +29,9 @@ def benchstat_of_arms(compared: Sequence[ComparisonSet], context: ReportContext)
     names = [first.base.name or "base", *(each.head.name or "head" for each in compared)]
     labels = [first.base.label, *(each.head.label for each in compared)]
     lines = [f"mode: {first.mode or 'unknown'}", f"platform: {first.platform or 'unknown'}"]
-    layouts = min(side.layouts for each in compared for side in (each.base, each.head))
-    lines += [f"layouts: {layouts}"] if layouts > 1 else []
+    layouts = [first.base.layouts, *(each.head.layouts for each in compared)]
+    shown = layouts[:1] if len(set(layouts)) == 1 else layouts
+    lines += [f"layouts: {', '.join(map(str, shown))}"] if max(layouts) > 1 else []
     lines += [f"{name}: {label}" for name, label in zip(names, labels, strict=True)]
     lines += dict.fromkeys(warning for each in compared for warning in each.warnings)
     lines += [f"{failure.arm}: {failure.message}" for failure in context.failures]

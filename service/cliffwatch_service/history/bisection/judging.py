@@ -136,7 +136,7 @@ def boots_of(ends: Sequence[ComparisonRow], exact: bool, comparisons: int) -> st
 
 
 def _spread(row: ComparisonRow) -> float:
-    """Returns the standard deviation over boots as a fraction of base.
+    """Returns the standard deviation over boots, or layouts, as a fraction of base.
 
     Half the width of the change's interval is z sqrt(1/n + 1/m) standard deviations.
     """

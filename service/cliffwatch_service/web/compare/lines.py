@@ -103,7 +103,7 @@ def cell_text(row: ComparisonRow, bounds: str = "") -> tuple[str, str, str]:
     """
     interval = _interval(row, bounds)
     verdict, change = row.verdict, row.change
-    n = row.n_base if row.n_base == row.n_head else f"{row.n_base}/{row.n_head}"
+    n = figures.counts(row)
     if verdict in CHANGES:
         shown = figures.step(row) if change is None else figures.percent(change)
         text = f"{MARKS[verdict]} {shown} {figures.verdict_in_words(verdict, [row.unit])}"
