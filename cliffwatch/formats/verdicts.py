@@ -48,8 +48,9 @@ class MatchedChange:
     """A row's head / base - 1 where head's unchanged functions lie where base has them.
 
     `pairs` are the boots of each side. The bounds are those of a 95 % confidence interval; null if there are
-    too few pairs. `only_placement` is true if matched layouts exclude a change of the row's threshold in its
-    direction: then the change may come from placement alone. It is false if they show one, else null.
+    too few pairs. `only_placement` is false if matched layouts show a change in the row's direction, however
+    small. It is true if they do not and exclude one of the row's threshold: then the change may come from
+    placement alone. Else it is null.
     """
 
     change: float

@@ -56,8 +56,16 @@ def placement(row: ComparisonRow) -> str:
         return ""
     return (
         f"{figures.percent(row.change)} in random layouts, {figures.percent(matched.change)} in matched"
-        f" layouts ({_interval(matched)}): {_CONCLUSIONS[matched.only_placement]}"
+        f" layouts ({_interval(matched)}): {_CONCLUSIONS[matched.only_placement]}{_remark(row, matched)}"
     )
+
+
+def _remark(row: ComparisonRow, matched: MatchedChange) -> str:
+    """Returns what follows if the code changes the row, but too little to be reported."""
+    bounds = [abs(bound) for bound in (matched.ci_low, matched.ci_high) if bound is not None]
+    if matched.only_placement is not False or max(bounds, default=row.threshold) >= row.threshold:
+        return ""
+    return f", but without placement it is below the threshold of {figures.size(row.threshold)}"
 
 
 def _interval(matched: MatchedChange) -> str:

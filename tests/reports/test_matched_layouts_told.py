@@ -93,6 +93,14 @@ def test_a_change_the_other_way_rules_out_the_change_as_well() -> None:
     assert change_of(compared(measured("matched", -0.05))).only_placement is True
 
 
+def test_a_change_of_the_code_below_the_threshold_is_not_placement_alone() -> None:
+    found = compared(measured("matched", 0.005, noise=0.001))
+    assert change_of(found).only_placement is False
+    assert placement(found.rows[0]).endswith(
+        "the change is not due to placement alone, but without placement it is below the threshold of 1 %"
+    )
+
+
 def test_boots_that_spread_too_far_leave_it_open() -> None:
     found = compared(measured("matched", 0.015, noise=0.06))
     assert change_of(found).only_placement is None

@@ -62,7 +62,8 @@ def _matched_change(change: float, threshold: float, base: _Logs, matched: _Logs
 
 
 def _only_placement(direction: float, threshold: float, low: float, high: float) -> bool | None:
+    """Returns False if the interval excludes zero, so also where it excludes the threshold as well."""
     least, most = sorted((direction * low, direction * high))
-    if most < threshold:
-        return True
-    return False if least > 0 else None
+    if least > 0:
+        return False
+    return True if most < threshold else None
