@@ -97,7 +97,7 @@ test-as-root: setup ## the tests of what root changes: limits, devices, control 
 calibrate: setup ## hold the method against noise of known truth; writes docs/calibration.md and -watching.md (about an hour a seed: SEEDS='1 2 3'; PART=4 for one draw in four)
 	@tools/install-test-programs.sh benchstat
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python tools/calibrate --seeds $(or $(SEEDS),0) --part $(or $(PART),1)
-	$(MAKE) calibrate-watching calibrate-layouts calibrate-time
+	$(MAKE) calibrate-watching calibrate-layouts calibrate-matched calibrate-time
 
 .PHONY: calibrate-watching
 calibrate-watching: setup ## the same of steps in histories alone, beside Otava and SPA; writes docs/calibration-watching.md (SEEDS, PART as above)
@@ -107,6 +107,10 @@ calibrate-watching: setup ## the same of steps in histories alone, beside Otava 
 .PHONY: calibrate-layouts
 calibrate-layouts: setup ## kernels in several layouts: false reports, intervals and power; writes docs/calibration-layouts.md (SEEDS, PART as above)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/calibrate --page calibration-layouts.md --seeds $(or $(SEEDS),0) --part $(or $(PART),1)
+
+.PHONY: calibrate-matched
+calibrate-matched: setup ## matched layouts: how often they say something false of a change; writes docs/calibration-matched.md (SEEDS, PART as above)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/calibrate --page calibration-matched.md --seeds $(or $(SEEDS),0) --part $(or $(PART),1)
 
 .PHONY: calibrate-time
 calibrate-time: setup ## plans with a time budget: whether what they say will be detectable is right; writes docs/calibration-time.md (SEEDS, PART as above)

@@ -13,6 +13,7 @@ from calibrate import cliffs
 from calibrate.families import METRICS, staged_family
 from calibrate.history import watched
 from calibrate.intervals import coverage, drift, equivalence
+from calibrate.matched_layouts import PLACED, conclusion
 from calibrate.noise import KINDS, Kind, family
 
 from cliffwatch.stats.boot_values import boot_values
@@ -78,3 +79,13 @@ def test_breaks_of_sweeps_are_placed_and_none_is_invented(shape: cliffs.Shape) -
         outcomes.append(cliffs.outcome(find_breakpoint(*points), edges))
 
     assert outcomes.count("right") >= 16 if shape.broken else len(outcomes) - outcomes.count("none") <= 2
+
+
+def test_matched_layouts_tell_code_from_placement() -> None:
+    """Of thirty changes at five per cent, more than six wrong ones would come once in a thousand times."""
+    of_placement = [conclusion(seed, 0.005, 0.0, PLACED) for seed in range(30)]
+    of_code = [conclusion(seed, 0.005, PLACED, 0.0) for seed in range(30)]
+
+    assert sum(each is not None and each.only_placement is False for each in of_placement) <= 6
+    assert sum(each is not None and each.only_placement is True for each in of_code) <= 6
+    assert None not in (*of_placement, *of_code)

@@ -4,6 +4,7 @@
     make calibrate SEEDS="1 2 3"     with these seeds; the page has the figures of each
     make calibrate-watching          steps of histories alone; writes docs/calibration-watching.md
     make calibrate-layouts           kernels in several layouts alone; writes docs/calibration-layouts.md
+    make calibrate-matched           what matched layouts say alone; writes docs/calibration-matched.md
     make calibrate-time              plans with a time budget alone; writes docs/calibration-time.md
     python tools/calibrate --quick   a part of it, on the screen: what CI runs
 
@@ -31,6 +32,7 @@ from calibrate import (  # noqa: E402
     history,
     intervals,
     layouts,
+    matched_layouts,
     neighbours,
     odd_families,
     real,
@@ -41,7 +43,15 @@ from calibrate import (  # noqa: E402
 )
 from calibrate.figures import Figure  # noqa: E402
 from calibrate.nights import groups, read_nights  # noqa: E402
-from calibrate.page import layouts_page, merge_seeds, page, table, time_page, watching_page  # noqa: E402
+from calibrate.page import (  # noqa: E402
+    layouts_page,
+    matched_page,
+    merge_seeds,
+    page,
+    table,
+    time_page,
+    watching_page,
+)
 
 _LEAST_NIGHTS = 58
 _QUICK = 20
@@ -139,6 +149,15 @@ def _layouts(
     yield from staged_layouts.staged_layout_figures(draws, pool)
 
 
+def _matched(
+    pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool
+) -> Iterator[Figure]:
+    """Changes in matched layouts."""
+    del nights, once
+    draws = range(seed * _APART, seed * _APART + max(2, 400 // scale))
+    yield from matched_layouts.matched_figures(draws, pool)
+
+
 def _time(pool: ProcessPoolExecutor, nights: Path, seed: int, *, scale: int, once: bool) -> Iterator[Figure]:
     """Plans with a time budget."""
     del nights, once
@@ -177,6 +196,7 @@ PAGES = {
     "calibration.md": (_figures, page),
     "calibration-watching.md": (_watching, watching_page),
     "calibration-layouts.md": (_layouts, layouts_page),
+    "calibration-matched.md": (_matched, matched_page),
     "calibration-time.md": (_time, time_page),
 }
 
