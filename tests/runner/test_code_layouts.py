@@ -197,6 +197,21 @@ def test_a_kernel_that_cannot_be_linked_again_is_measured_as_it_is_and_the_repor
 
 
 @stand_in
+def test_a_host_that_cannot_link_is_not_taken_for_a_kernel_with_one_layout(repository: Path) -> None:
+    makefile = (repository / "Makefile").read_text()
+    full = "@! [ -e $(O)/layouts ] || { echo 'ld: final link failed: No space left on device'; exit 1; }"
+    rule = "bzImage:\n\t@echo '  LD"
+    assert rule in makefile
+    change(repository, "Makefile", makefile.replace(rule, rule.replace("\t", f"\t{full}\n\t", 1)), "full")
+    ended = rehearse(repository, "--boots", "2")
+    assert ended.exit_code == 4, ended.output
+    assert "the disk is full" in ended.output
+    assert not boots_of(repository.parent / "results")
+    (log,) = repository.parent.glob("cache/failures/*-layouts.log")
+    assert "No space left on device" in log.read_text()
+
+
+@stand_in
 def test_layouts_that_were_asked_for_and_cannot_be_had_are_an_error(repository: Path) -> None:
     break_relink(repository)
     ended = rehearse(repository, "--boots", "2", "--layouts", "2")

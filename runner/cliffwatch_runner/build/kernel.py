@@ -68,10 +68,7 @@ class Kernel:
 
     digest: str
     folder: Path
-    """Has bzImage, config, btf and kernel.json.
-
-    Also build.log and System.map if the kernel was built here.
-    """
+    """Has bzImage, config, btf and kernel.json; build.log and System.map if the kernel was built here."""
     was_there: bool
     """True if it came from the cache."""
     notes: tuple[str, ...]
@@ -80,10 +77,7 @@ class Kernel:
     release: str
     """Version of the source; for a prebuilt kernel the output of `uname -r`."""
     prebuilt: bool
-    """True if it was built elsewhere (cliffwatch_runner.build.prebuilt).
-
-    It has an initramfs if its drivers are modules.
-    """
+    """True if it was built elsewhere. It has an initramfs if its drivers are modules."""
     shows_config: bool
     """True if the guest can read the kernel's configuration."""
     layouts: Mapping[int, Path] = field(default_factory=dict)
@@ -151,7 +145,8 @@ def build_kernel(
     """Returns the kernel of a revision and its images in `layouts`, from the cache or built now.
 
     So are those `matched` to images of base, which must be in the cache. A kernel that cannot be linked in
-    them is returned without, and says why. After a failure the log is kept in `failures/`.
+    them is returned without, and says why. After a failure the log is kept in `failures/`, and the next call
+    tries again: tools and memory may be others by then.
 
     Raises Stopped if the user asked to stop, OSError if the cache cannot be written.
     """
@@ -204,6 +199,8 @@ class _Build:
     began: float = field(default_factory=clock.monotonic)
     links: list[float] = field(default_factory=list)
     """Seconds of each link so far."""
+    host_failures: list[Failure] = field(default_factory=list)
+    """Of links: they say nothing about the kernel."""
 
     def cached(self) -> Kernel | None:
         """Returns the kernel if it and all its images are in the cache."""
@@ -227,6 +224,8 @@ class _Build:
                     save_failure_log(failure, log, self.settings.cache, self.folder.name)
                     return failure
                 why, unmatched = self._link_images(worktree)
+                if self.host_failures:
+                    return self.host_failures[0]
         kernel = cached_kernel(self.folder, self.settings, was_there=known is not None)
         assert kernel is not None
         return replace(
@@ -258,8 +257,7 @@ class _Build:
         layouts, matched = self._missing(self._layout_folders), self._missing(self._matched_folders)
         if not layouts and not matched:
             return None, None
-        log = worktree.log("relink")
-        ended = [clock.monotonic()]
+        log, ended = worktree.log("relink"), [clock.monotonic()]
 
         def store(folders: Mapping[int, Path], seed: int) -> Failure | None:
             ended.append(clock.monotonic())
@@ -281,6 +279,8 @@ class _Build:
     def _reason(self, failure: Failure | None, log: Path) -> str | None:
         if failure is None:
             return None
+        if failure.whose == "host":
+            self.host_failures.append(failure)
         save_failure_log(failure, log, self.settings.cache, f"{self.folder.name}-layouts")
         return failure.message
 

@@ -173,6 +173,9 @@ def _linked(run: BuiltRun, arm: str, layouts: tuple[int, ...], matched: Matched 
         matched=matched,
     )
     if isinstance(kernel, Kernel) and kernel.one_layout is not None:
-        kernel = kernel_failed(f"{arm}: {kernel.one_layout}", "measure it in one layout: --layouts 1")
+        kernel = kernel_failed(
+            f"{arm}: {kernel.one_layout}",
+            "measure it in one layout: --layouts 1; the log is in failures/ of the cache",
+        )
     tools.progress.end(kernel.message if isinstance(kernel, Failure) else "linked")
     return kernel
