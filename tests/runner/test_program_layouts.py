@@ -117,9 +117,19 @@ esac
     return folder / "bin"
 
 
+FULL = """case "$GOFLAGS" in *-toolexec=*) echo "link: No space left on device"; exit 1 ;; esac"""
 CALLED = """case "$GOFLAGS" in
     *-toolexec=*) tool=${GOFLAGS##*-toolexec=sh }; sh "${tool%\\'}" "$(dirname "$0")/link" -o x || exit ;;
   esac"""
+
+
+def counter_that(folder: Path, build: str | None) -> Path:
+    """A suite that is built as it is, or by this command."""
+    counter = Path(shutil.copytree(COUNTER, folder / "counter"))
+    if build is not None:
+        text = (counter / "suite.toml").read_text()
+        (counter / "suite.toml").write_text(re.sub(r"(?m)^build = .*$", f'build = "{build}"', text))
+    return counter
 
 
 @pytest.mark.parametrize(
@@ -139,10 +149,7 @@ def test_a_program_of_one_layout_is_measured_as_it_is_and_the_report_says_so(
     links: str,
     why: str,
 ) -> None:
-    counter = Path(shutil.copytree(COUNTER, tmp_path / "counter"))
-    if build is not None:
-        text = (counter / "suite.toml").read_text()
-        (counter / "suite.toml").write_text(re.sub(r"(?m)^build = .*$", f'build = "{build}"', text))
+    counter = counter_that(tmp_path, build)
     monkeypatch.setenv("PATH", f"{go_that(tmp_path / 'home' / 'sdk', links)}:{os.environ['PATH']}")
     change(repository, "behaviour", "slow\n", "bpf: Visit more states")
     ended = rehearse(repository, "--suite", counter, "--boots", "2", "--layouts", "2")
@@ -153,3 +160,15 @@ def test_a_program_of_one_layout_is_measured_as_it_is_and_the_report_says_so(
     record = json.loads((repository.parent / "results" / "run.json").read_text())
     assert any(each.startswith(note) for each in record["notes"])
     assert record["plan"]["layouts"] == 2
+
+
+@pytest.mark.namespaces
+def test_a_host_that_cannot_link_a_program_is_not_taken_for_a_program_of_one_layout(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter = counter_that(tmp_path, "go build")
+    monkeypatch.setenv("PATH", f"{go_that(tmp_path / 'home' / 'sdk', FULL)}:{os.environ['PATH']}")
+    ended = rehearse(repository, "--suite", counter, "--boots", "2", "--layouts", "2")
+
+    assert ended.exit_code == 4, ended.output
+    assert "the disk is full" in ended.output

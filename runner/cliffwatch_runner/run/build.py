@@ -58,9 +58,10 @@ def build(run: PlannedRun, tools: RunTools) -> BuiltRun | tuple[Failure, ...]:
     if isinstance(bench, tuple):
         return bench
     with_objects = add_objects(programs, arms, run, tools)
-    if isinstance(with_objects, tuple):
-        return with_objects
-    return _built(run, tools, arms, bench, link_programs(with_objects, run, arms, tools))
+    linked = (
+        with_objects if isinstance(with_objects, tuple) else link_programs(with_objects, run, arms, tools)
+    )
+    return linked if isinstance(linked, tuple) else _built(run, tools, arms, bench, linked)
 
 
 def _arms(run: PlannedRun, tools: RunTools) -> dict[str, BuiltArm] | Failure:

@@ -62,7 +62,7 @@ def check_layouts(run: PlannedRun, arms: Mapping[str, BuiltArm]) -> PlannedRun |
 
 def link_programs(
     programs: BuiltPrograms, run: PlannedRun, arms: Mapping[str, BuiltArm], tools: RunTools
-) -> BuiltPrograms:
+) -> BuiltPrograms | tuple[Failure, ...]:
     """Links each arm's Go programs in the layouts of its first boots. A note names programs with one layout.
 
     Raises Stopped and OSError.
@@ -73,16 +73,25 @@ def link_programs(
     for name, arm in arms.items():
         if isinstance(arm.kernel, Kernel):
             seeds = seeds_of_first_stage(run, name, tools.settings.trust)
-            of_arms[name] = tuple(_linked_program(each, name, seeds, tools) for each in of_arms[name])
+            linked = [_linked_program(each, name, seeds, tools) for each in of_arms[name]]
+            failures = tuple(each for each in linked if isinstance(each, Failure))
+            if failures:
+                return failures
+            of_arms[name] = tuple(each for each in linked if isinstance(each, SuiteProgram))
     return replace(programs, of_arms=of_arms, notes=(*programs.notes, *_one_layout_note(of_arms.values())))
 
 
-def _linked_program(program: SuiteProgram, arm: str, seeds: tuple[int, ...], tools: RunTools) -> SuiteProgram:
+def _linked_program(
+    program: SuiteProgram, arm: str, seeds: tuple[int, ...], tools: RunTools
+) -> SuiteProgram | Failure:
     if program.source.program.objects:
         return program  # it measures the kernel and the objects, whose code it does not hold
     tools.progress.begin(f"link {arm}", f"{program.name} of {program.suite}")
     linked = link_program(program, seeds, tools.settings)
-    what = linked.one_layout or count_noun(len(linked.layouts), "layout")
+    if isinstance(linked, Failure):
+        what = linked.message
+    else:
+        what = linked.one_layout or count_noun(len(linked.layouts), "layout")
     tools.progress.end(f"{program.name} of {program.suite}: {what}")
     return linked
 
@@ -122,6 +131,8 @@ def _linked_again(run: BuiltRun, arm: str, layouts: tuple[int, ...]) -> tuple[Su
     programs: list[SuiteProgram] = []
     for program in run.programs[arm]:
         linked = _linked_program(program, arm, layouts, run.tools) if program.layouts else program
+        if isinstance(linked, Failure):
+            return linked
         if linked.one_layout != program.one_layout:
             return host_failed(
                 f"{program.name} of {program.suite}: {linked.one_layout}",

@@ -116,11 +116,13 @@ def build_program(
         return built
 
 
-def link_program(program: SuiteProgram, seeds: Sequence[int], settings: BuildSettings) -> SuiteProgram:
+def link_program(
+    program: SuiteProgram, seeds: Sequence[int], settings: BuildSettings
+) -> SuiteProgram | Failure:
     """Returns the program in the layouts `seeds`, or with the reason why it has one layout.
 
     They come from the cache or are linked now: the build runs again, and Go has compiled everything before.
-    Raises Stopped, OSError.
+    Returns a failure if it is the host's. Raises Stopped, OSError.
     """
     if not program.go:
         return replace(program, one_layout="not built by Go")
@@ -128,14 +130,16 @@ def link_program(program: SuiteProgram, seeds: Sequence[int], settings: BuildSet
     for number, seed in enumerate(seeds, start=1):
         settings.report_progress(None, f"layout {number} of {len(seeds)}")
         entry = _link(program, seed, settings)
+        if isinstance(entry, Failure):
+            return entry
         if isinstance(entry, str):
             return replace(program, layouts={}, one_layout=entry)
         layouts[seed] = entry
     return replace(program, layouts=layouts)
 
 
-def _link(program: SuiteProgram, seed: int, settings: BuildSettings) -> Path | str:
-    """Returns the entry of the program in a layout, or why there is none."""
+def _link(program: SuiteProgram, seed: int, settings: BuildSettings) -> Path | str | Failure:
+    """Returns the entry of the program in a layout, why there is none, or the host's failure."""
     source, recipe = program.source, recipe_of(program.source.program)
     name = f"{program.folder.name}\0layout {_LAYOUT_RECIPE} {seed}"
     digest = hashlib.sha256(name.encode()).hexdigest()[:32]
@@ -145,6 +149,8 @@ def _link(program: SuiteProgram, seed: int, settings: BuildSettings) -> Path | s
             failure = build_entry(
                 program.suite, source.program, source.with_modules, settings, entry, layout=seed
             )
+            if failure is not None and failure.whose == "host":
+                return failure
             if failure is not None:
                 too_old = _TOO_OLD in failure.evidence
                 return "Go before 1.23" if too_old else f"{failure.message} in another layout"
