@@ -372,6 +372,24 @@ def test_what_the_screen_leaves_open_is_confirmed_on_fresh_boots(repository: Pat
     assert (row.verdict, row.n_base, row.n_head) == ("regression", 6, 6)
 
 
+@pytest.mark.parametrize("lost", ["base", "head"])
+def test_a_run_killed_in_its_last_boot_gets_that_boot_when_it_is_tried_again(
+    repository: Path, tmp_path: Path, lost: str
+) -> None:
+    change(repository, "behaviour", "slow\n", "bpf: Make it slow")
+    stages = Stages(screen=5, screen_alpha=0.1, looks=(Look(boots=6, alpha=0.01),))
+    wanted = request(repository, tmp_path, suites=("discovered", "local-storage"), boots=stages)
+    first = good(run_toy(wanted))
+    done = [boot for boot in first.record.plan.boots if boot.arm == lost][-1]
+    (first.path / "boots" / f"{done.index:03}-{lost}" / "boot.json").unlink()
+    document = first.path / "run.json"
+    document.write_text(document.read_text().replace('"status": "complete"', '"status": "incomplete"'))
+
+    again = good(run_toy(wanted))
+    assert again.record.plan == first.record.plan
+    assert [len(again.arms[name].boots) for name in ("base", "head")] == [11, 11]
+
+
 def test_a_run_in_stages_is_complete_where_the_screen_decides_all(repository: Path, tmp_path: Path) -> None:
     stages = Stages(screen=5, screen_alpha=0.1, looks=(Look(boots=6, alpha=0.01),))
     run = good(run_toy(request(repository, tmp_path, suites=("discovered",), boots=stages)))
