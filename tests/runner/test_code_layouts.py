@@ -119,6 +119,7 @@ def test_a_walltime_run_boots_each_kernel_in_layouts_of_its_own(repository: Path
 def test_the_plan_says_so_before_it_begins(repository: Path) -> None:
     planned = rehearse(repository, "--boots", "4", "--layouts", "3", "--dry-run")
     assert "boots (12) in 3 layouts of each kernel, each with its cases in order:" in planned.output
+    assert "of one CPU, 4 min 30 s for 9 links, without builds" in planned.output
     ended = rehearse(repository, "--boots", "2")
     assert "walltime: 6 boots in 2 layouts of each kernel; " in ended.output
 

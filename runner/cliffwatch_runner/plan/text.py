@@ -3,7 +3,7 @@
 from cliffwatch.catalogue.suite import PlannedCase
 from cliffwatch.counting import count_noun, format_duration
 from cliffwatch.stats.stages import Stages
-from cliffwatch_runner.plan.costs import planned_seconds
+from cliffwatch_runner.plan.costs import planned_link_seconds, planned_seconds
 from cliffwatch_runner.plan.plan import Plan
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.plan.subjects import Subject
@@ -45,9 +45,13 @@ def further_boots_text(plan: Plan, stages: Stages) -> str:
 
 
 def cost_text(planned: PlannedRun) -> str:
-    """Describes the duration of the plan's boots, without builds."""
+    """Describes the duration of the plan's boots and of the links of its layouts, without builds."""
     plan, cpu_time = planned.plan, format_duration(planned_seconds(planned.plan, planned.mode))
-    return f"{plan.guest_seconds():.0f} s of guest time, about {cpu_time} of one CPU, without builds"
+    links = len(plan.layouts_of(plan.arms))
+    linked = (
+        f", {format_duration(planned_link_seconds(plan))} for {count_noun(links, 'link')}" if links else ""
+    )
+    return f"{plan.guest_seconds():.0f} s of guest time, about {cpu_time} of one CPU{linked}, without builds"
 
 
 def _words(case: PlannedCase) -> str:
