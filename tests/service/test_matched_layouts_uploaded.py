@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from service_running import Running
-from service_runs import MadeRun, boots_of, commit_of, put_all, record_digest, run_of
+from service_runs import MadeRun, boots_of, commit_of, put_all, record_digest, record_of, run_of
 
 from cliffwatch.formats.reading import as_json
 from cliffwatch.formats.run_record import stages_record
@@ -43,12 +43,22 @@ def bodies(run: MadeRun) -> list[tuple[int, dict[str, Any]]]:
     return made
 
 
+def first_state(run: MadeRun) -> MadeRun:
+    """The run as a worker uploads it in its first stage, without the arm of the second."""
+    plan = run.record["plan"]
+    screen = [boot for boot in plan["boots"] if boot["stage"] == "screen"]
+    arms = [arm for arm in run.record["arms"] if arm["name"] != "matched"]
+    return replace(run, record={**run.record, "arms": arms, "plan": {**plan, "boots": screen}})
+
+
 @pytest.fixture
 def uploaded(running: Running) -> MadeRun:
     running.follow("https://git.example.org/bpf-next.git", "master", [commit_of("base"), commit_of("head")])
     run = with_matched(run_of(boots=SCREEN + ADAPTIVE.looks[0].boots, cases=2, shift=0.05, spread=0.002))
     work = running.lease(replace(run, record={**run.record, "arms": run.record["arms"][:2]}))
     with running.http("of rome-1") as http:
+        first = record_of(first_state(run), "running", work["job"])
+        http.put(f"/api/v1/runs/{run.digest}", json=first).raise_for_status()
         put_all(http, run, bodies(run), job=work["job"])
         end = {"outcome": "done", "run": run.digest}
         http.post(f"/api/v1/leases/{work['lease']}/complete", json=end).raise_for_status()

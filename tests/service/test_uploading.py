@@ -153,6 +153,24 @@ def test_a_late_copy_of_an_earlier_state_changes_nothing(running: Running) -> No
     assert running.get(f"/runs/{run.digest}")["status"] == "complete"
 
 
+@pytest.mark.parametrize(
+    ("seconds", "duration", "status"), [(1200, 3, 201), (1200, None, 409), (None, 3, 409)]
+)
+def test_a_plan_with_a_time_budget_grows_by_the_boots_that_fill_its_time(
+    running: Running, seconds: int | None, duration: int | None, status: int
+) -> None:
+    run = run_of(boots=3, cases=1)
+    plan = {**run.record["plan"], "seconds": seconds}
+    boots = [{**boot, "duration": None if boot["block"] < 2 else duration} for boot in plan["boots"]]
+    first, whole = (
+        replace(run, record={**run.record, "plan": {**plan, "boots": some}}) for some in (boots[:4], boots)
+    )
+    with running.http("upload") as http:
+        http.put(f"/api/v1/runs/{run.digest}", json=record_of(first, "running")).raise_for_status()
+        answer = http.put(f"/api/v1/runs/{run.digest}", json=record_of(whole))
+    assert answer.status_code == status
+
+
 def test_another_boot_under_the_same_number_is_refused_with_both_hashes(running: Running) -> None:
     run = run_of(boots=1, cases=2)
     number, body = next(iter(boots_of(run)))

@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 
 from cliffwatch.formats.run_record import ArmRecord, PlannedBootRecord, PlanRecord, RunRecord
+from cliffwatch.samples import MATCHED
 from cliffwatch_service.refusal import Refusal
 
 _SAME = ("identity", "created", "mode", "platform", "tree", "config_digest", "bench", "toolchain", "guest")
 _SAME_OF_ARM = ("commit", "tree", "parents", "kernel", "config")
-_SAME_OF_PLAN = ("seed", "stages", "cases")
+_SAME_OF_PLAN = ("seed", "stages", "cases", "seconds")
 
 
 def refuse_another_record(digest: str, before: RunRecord, after: RunRecord) -> None:
     """Raises Refusal if `after` is not another state of the stored record.
 
-    A plan may grow by confirming boots.
+    A plan may grow: by confirming boots, with them by the arm with matched layouts, or by the boots that its
+    time budget has room for.
     """
     changed = [name for name in _SAME if getattr(before, name) != getattr(after, name)]
     changed += [f"arms.{name}" for name in _changed_arms(before, after)]
@@ -33,9 +35,13 @@ def refuse_another_record(digest: str, before: RunRecord, after: RunRecord) -> N
 
 
 def _changed_arms(before: RunRecord, after: RunRecord) -> list[str]:
-    """Returns the names of arms that were added or removed, or have another label, commit or kernel."""
+    """Returns the names of arms that were added or removed, or have another label, commit or kernel.
+
+    The matched arm comes with the boots that confirm.
+    """
     ours, theirs = before.arm_by_name, after.arm_by_name
-    return [name for name in sorted({*ours, *theirs}) if _arm(ours.get(name)) != _arm(theirs.get(name))]
+    names = {*ours, *theirs} - ({MATCHED} if MATCHED not in {*ours} & {*theirs} else set())
+    return [name for name in sorted(names) if _arm(ours.get(name)) != _arm(theirs.get(name))]
 
 
 def _arm(arm: ArmRecord | None) -> list[object] | None:
@@ -43,13 +49,19 @@ def _arm(arm: ArmRecord | None) -> list[object] | None:
 
 
 def _continues(before: PlanRecord, after: PlanRecord) -> bool:
-    """Whether one plan starts with the other's boots and adds confirming boots only."""
+    """Whether one plan starts with the other's boots and adds only boots that the first ones asked for."""
     short, long = sorted((before.boots, after.boots), key=len)
-    return long[: len(short)] == short and _confirm(short, long[len(short) :])
+    return long[: len(short)] == short and _follow(
+        short, long[len(short) :], in_time=after.seconds is not None
+    )
 
 
-def _confirm(planned: Sequence[PlannedBootRecord], more: Sequence[PlannedBootRecord]) -> bool:
+def _follow(
+    planned: Sequence[PlannedBootRecord], more: Sequence[PlannedBootRecord], *, in_time: bool
+) -> bool:
+    """Whether the boots confirm or, in a plan with a time budget, fill its time, and are numbered on."""
     last = max((boot.index for boot in planned), default=0)
     return all(
-        boot.stage == "confirm" and boot.index == last + offset for offset, boot in enumerate(more, start=1)
+        (boot.stage == "confirm" or (in_time and boot.duration is not None)) and boot.index == last + offset
+        for offset, boot in enumerate(more, start=1)
     )
