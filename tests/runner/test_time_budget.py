@@ -13,9 +13,11 @@ from click.testing import Result
 from test_modes import run
 from test_rehearsal import rehearse
 
+from cliffwatch.columns import RowKey
 from cliffwatch.failure import Failure
 from cliffwatch.formats.run_reading import read_run_record
 from cliffwatch.parsers.readings import Problem
+from cliffwatch.samples import CaseKey
 from cliffwatch.stats.power import budget
 from cliffwatch_runner import clock
 from cliffwatch_runner.plan.plan import PlannedBoot
@@ -113,6 +115,14 @@ def test_what_a_boot_and_a_link_cost_is_what_they_took(repository: Path) -> None
     assert rehearse(repository, "--boots", "2").exit_code == 0
     assert record(repository)["links"] == []  # they were in the cache
     assert 0 < statistics.median(took.values()) < build
+
+
+def test_one_row_is_said_with_the_range_in_which_its_change_lies() -> None:
+    one, other = (RowKey(CaseKey("suite", name), "latency", "ns/op") for name in ("one", "other"))
+    said = timed._seen_words({one: 0.03}, (0.8, 1.5))
+    assert said == "a change of 3.0% will be seen (2.4% to 4.5% in four of five runs)"
+    said = timed._seen_words({one: 0.03, other: 0.05}, (0.8, 1.5))
+    assert said.startswith("changes of 4.0% will be seen in the median row, of 5.0% in ")
 
 
 def test_links_that_take_longer_than_the_first_ones_leave_time_for_fewer_boots(

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from scipy import stats
 
 from cliffwatch.stats.power.budget import (
     MOST_BOOTS,
@@ -108,3 +109,13 @@ def test_the_first_stage_leaves_time_to_choose() -> None:
         assert first.layouts == 2 or first.layouts * COSTS.of_layout(first.boots, 3) <= seconds / 2
     assert first_stage(1, COSTS, 3, rows=6) == Repetitions(2, 2, 3)
     assert first_stage(math.inf, COSTS, 3, rows=1).layouts == 5
+
+
+@pytest.mark.parametrize(("layouts", "arms"), [(2, 3), (4, 3), (5, 3), (3, 5)])
+def test_a_single_row_may_be_off_by_what_its_layouts_leave_open(layouts: int, arms: int) -> None:
+    low, high = budget(LAYOUTS_VARY, done=FIRST._replace(layouts=layouts)).doubt(arms)
+
+    freedom = arms * (layouts - 1)
+    exact = [math.sqrt(freedom / stats.chi2.ppf(share, freedom)) for share in (0.9, 0.1)]
+    assert [low, high] == pytest.approx(exact, rel=0.02)
+    assert low < 1 < high

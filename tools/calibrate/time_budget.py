@@ -75,6 +75,8 @@ class _Outcome:
     ended: tuple[float, ...]
     """The same over what the run's report says at its end."""
     rest: Repetitions
+    doubt: tuple[float, float]
+    """Between which multiples of what is predicted a single row's truth is said to lie."""
 
 
 def _draw(generator: np.random.Generator, host: Host, size: tuple[int, ...]) -> np.ndarray:
@@ -177,6 +179,7 @@ def _outcome(seed: int, host: Host) -> _Outcome:
             if ours and ended.get(name)
         ),
         rest=rest,
+        doubt=budget.doubt(len(ARMS)),
     )
 
 
@@ -238,6 +241,18 @@ def _figures(outcomes: Sequence[_Outcome], host: Host) -> Iterator[Figure]:
         wanted="at least 80 %",
         met=right >= 0.8 * len(outcomes),
     )
+    if host.rows == 1:
+        held = sum(
+            bool(each.rows) and each.doubt[0] <= 1 / each.rows[0] <= each.doubt[1] for each in outcomes
+        )
+        yield Figure(
+            bar="time",
+            what=f"{host_words}: detectable change within the range that is stated",
+            method="ours",
+            measured=share(held, len(outcomes)),
+            wanted="at least 80 %",
+            met=held >= 0.8 * len(outcomes),
+        )
     for name, ratios in (
         ("of each row", [ratio for each in outcomes for ratio in each.rows]),
         ("of what each row reports at the end", [ratio for each in outcomes for ratio in each.ended]),

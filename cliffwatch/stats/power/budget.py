@@ -10,6 +10,7 @@ loses power with few layouts.
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 from cliffwatch.stats.power.detectable import detectable
@@ -69,6 +70,8 @@ class Repetitions(NamedTuple):
     """Seconds that a case measures in a boot."""
 
 
+_SURE = 0.8
+
 FIRST_STAGES = (Repetitions(5, 2, 0), Repetitions(4, 2, 0), Repetitions(3, 2, 0), Repetitions(2, 2, 0))
 """What a first stage may be: two boots of a layout tell its variance from that of boots."""
 _FIRST_SHARE, _SHARE_OF_ONE = 0.5, 0.75
@@ -114,6 +117,12 @@ def _squares(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values)
 
 
+def _chi_square(freedom: int, share: float) -> float:
+    """A quantile, after Wilson and Hilferty (1931)."""
+    part = 2 / (9 * freedom)
+    return float(freedom * (1 - part + NormalDist().inv_cdf(share) * math.sqrt(part)) ** 3)
+
+
 def most_further(in_layouts: bool) -> int:
     """Returns the most layouts that are added to a first stage, or boots if each kernel has one layout."""
     return MOST_LAYOUTS if in_layouts else MOST_BOOTS
@@ -144,6 +153,14 @@ class Budget(NamedTuple):
         if unit is None:
             return [None] * len(self.rows)
         return [unit * math.sqrt(self._variance(row, further)) for row in self.rows]
+
+    def doubt(self, arms: int) -> tuple[float, float]:
+        """Returns between which multiples of the stated change the one of a single row lies, in four of five
+        runs: a spread from few layouts may be wrong by as much. Layouts of all `arms` estimate it.
+        """
+        freedom = arms * max(1, self.done.layouts - 1)
+        low, high = (_chi_square(freedom, share) for share in ((1 - _SURE) / 2, (1 + _SURE) / 2))
+        return math.sqrt(freedom / high), math.sqrt(freedom / low)
 
     def _variance(self, row: Variances, further: Repetitions) -> float:
         """Mean variance of the layouts of both stages."""

@@ -179,7 +179,8 @@ def _spread_words(plan: Plan, noise: RunNoise, boot: float, link: float) -> str:
 def _detectable_words(plan: Plan, noise: RunNoise, known: Budget, rest: Repetitions, left: float) -> str:
     shifts = dict(zip(noise.rows, known.detectable(rest), strict=True))
     seen = {row: math.expm1(shift) for row, shift in shifts.items() if shift is not None}
-    return f"{_rest_words(plan, rest, left)}: {_seen_words(seen) if seen else _too_little(known, left)}"
+    words = _seen_words(seen, known.doubt(len(plan.arms))) if seen else _too_little(known, left)
+    return f"{_rest_words(plan, rest, left)}: {words}"
 
 
 def _rest_words(plan: Plan, rest: Repetitions, left: float) -> str:
@@ -193,10 +194,12 @@ def _rest_words(plan: Plan, rest: Repetitions, left: float) -> str:
     return f"{time} go to {count_noun(rest.layouts, 'more layout')} of each kernel, {boots} each, {length}"
 
 
-def _seen_words(seen: Mapping[RowKey, float]) -> str:
+def _seen_words(seen: Mapping[RowKey, float], doubt: tuple[float, float]) -> str:
+    """`doubt`: multiples of a single row's change between which the true one lies, in four of five runs."""
     worst = max(seen, key=lambda row: seen[row])
     if len(seen) == 1:
-        return f"a change of {_share(seen[worst])} will be seen"
+        low, high = (_share(part * seen[worst]) for part in doubt)
+        return f"a change of {_share(seen[worst])} will be seen ({low} to {high} in four of five runs)"
     typical = _share(statistics.median(seen.values()))
     return f"changes of {typical} will be seen in the median row, of {_share(seen[worst])} in {worst.case}"
 
