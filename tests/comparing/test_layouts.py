@@ -14,7 +14,6 @@ from cliffwatch.formats.comparison import ComparisonRow
 from cliffwatch.reports import figures
 from cliffwatch.reports.context import trials
 from cliffwatch.samples import Arm
-from cliffwatch.stats.stages import ADAPTIVE
 
 LUCK = {
     "base": [-0.02, 0.01, 0.0, 0.02, -0.01, -0.03, 0.005, 0.015],
@@ -107,35 +106,6 @@ def test_sides_with_different_numbers_of_layouts_have_both_told() -> None:
     assert isinstance(made, ComparisonSet)
     assert trials(made.base, made.head) == "16 and 14 boots, in 8 and 7 layouts"
     assert figures.counts(made.rows[0]) == "8/7 layouts"
-
-
-def test_the_values_of_a_second_stage_are_counted_in_its_own_layouts() -> None:
-    screen, confirm = placed("base", LUCK["base"], 2), placed("base", LUCK["head"][:4], 2)
-    fresh = tuple(
-        replace(
-            boot,
-            stage="confirm",
-            layout=f"{boot.layout}-fresh",
-            block=100 + boot.block,
-            index=100 + boot.index,
-        )
-        for boot in confirm.boots
-    )
-    base = replace(screen, boots=(*screen.boots, *fresh))
-    slower = tuple(
-        replace(
-            boot,
-            layout=f"head-{boot.layout}",
-            samples=tuple(each._replace(value=1.2 * each.value) for each in boot.samples),
-        )
-        for boot in base.boots
-    )
-    made = compare(
-        base, replace(base, name="head", boots=slower), noisy, Method(one_run=True, stages=ADAPTIVE)
-    )
-
-    assert isinstance(made, ComparisonSet)
-    assert figures.counts(made.rows[0]) == "4 layouts"
 
 
 def test_the_check_of_base_against_itself_says_whether_it_was_in_other_layouts() -> None:

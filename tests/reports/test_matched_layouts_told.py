@@ -76,6 +76,11 @@ def change_of(found: ComparisonSet) -> MatchedChange:
     return row.matched
 
 
+def test_a_change_is_of_the_layouts_of_the_stage_that_decided_it() -> None:
+    (row,) = compared(None).rows
+    assert (row.n_base, row.n_head, row.observed) == (CONFIRM, CONFIRM, "layout")
+
+
 def test_a_change_that_matched_layouts_show_as_well_is_not_placement() -> None:
     change = change_of(compared(measured("matched", 0.05)))
     assert change.change == pytest.approx(np.expm1(0.05), abs=0.01)
