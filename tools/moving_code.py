@@ -5,8 +5,8 @@
 
 TREE is a source folder or archive. The seed draws the patches: an unused function of some size before the
 functions of a file of BPF, slab or RCU, or another order of kernel/bpf's objects. Each is measured in icount
-with five cases; or with --rehearse in walltime on an emulated processor, in as many layouts as boots, with one
-of these and two that the seed draws from profile standard. A run that ended is not repeated. `--first 11` begins
+with five cases; or with --rehearse in walltime on an emulated processor, in as many layouts as boots or in
+--layouts, with one of these and two that the seed draws from profile standard. A run that ended is not repeated. `--first 11` begins
 with the eleventh patch. Prints what each moved and what was reported of it, in a rehearsal also of base against
 base in other layouts; ends with 1 if any row was, or if a run failed.
 """
@@ -89,6 +89,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--rehearse", action="store_true")
     parser.add_argument("--boots", type=int, default=6, help="of each kernel, in the rehearsal")
+    parser.add_argument("--layouts", type=int, help="of each kernel, in the rehearsal; else as many as boots")
     parser.add_argument("--pin", help="CPU of the guests, in the rehearsal")
     parser.add_argument("--out", type=Path, default=Path("cliffwatch-results/moving-code"))
     parser.add_argument("--cache", type=Path)
@@ -130,11 +131,13 @@ def _count(folder: Path, options: argparse.Namespace) -> "dict[str, Any] | None"
 def _rehearse(folder: Path, draw: random.Random, options: argparse.Namespace) -> "dict[str, Any] | None":
     suites = dict(_of_one_cpu())
     drawn = [draw.choice(suites[name]) for name in draw.sample(sorted(suites), 2)]
-    words = ["--mode", "walltime", "--accel", "tcg", "--boots", options.boots, "--layouts", options.boots]
+    layouts = options.layouts or options.boots
+    words = ["--mode", "walltime", "--accel", "tcg", "--boots", options.boots, "--layouts", layouts]
     # All of them, so that every run has one configuration, and base's kernels are built once.
     words += ["--profile", "standard", "--suite", ",".join(suites)]
     words += ["--pin", options.pin] if options.pin else []
-    return _measure(folder, folder / "rehearsal", words, [draw.choice(CASES), *drawn], options)
+    results = folder / ("rehearsal" if layouts == options.boots else f"rehearsal-in-{layouts}")
+    return _measure(folder, results, words, [draw.choice(CASES), *drawn], options)
 
 
 def _of_one_cpu() -> Iterator[tuple[str, list[str]]]:
