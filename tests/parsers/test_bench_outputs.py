@@ -100,6 +100,22 @@ def test_a_summary_that_disagrees_is_named_with_its_line() -> None:
     ]
 
 
+def test_a_line_that_a_busy_host_prints_after_the_last_measurement_is_dropped() -> None:
+    text = (
+        "Iter   0 (6365.066us): creates   32.505k/s ( 32.505k/prod), 2.00 kmallocs/create\n"
+        "Iter   1 (401395.387us): creates   19.929k/s ( 19.929k/prod), 2.00 kmallocs/create\n"
+        "Iter   2 (835625.611us): creates    9.274k/s (  9.274k/prod), 2.00 kmallocs/create\n"
+        "Iter   3 (-240898.395us): creates   33.175k/s ( 33.175k/prod), 2.00 kmallocs/create\n"
+        "Iter   4 (440931.106us): creates    0.033k/s (  0.033k/prod), 2.00 kmallocs/create\n"
+        "Summary: creates   23.378 ± 5.672k/s ( 23.378k/prod), 2.00 kmallocs/create\n"
+    )
+    parsed = parse_bench(text, benchmark="local-storage-create", warmup=1)
+
+    assert parsed.problems == ()
+    (rate,) = (sample for sample in parsed.samples if sample.metric == "creates")
+    assert rate.readings == (19.929, 9.274, 33.175)
+
+
 @pytest.mark.parametrize(("rate", "agrees"), [(0.5099, True), (0.5105, False)])
 def test_slow_rates_agree_within_ten_steps_of_their_digits(rate: float, agrees: bool) -> None:
     parsed = parse_bench(hits(0, 0.1) + hits(1, 0.5) + summary(0.5).replace("0.500", f"{rate:.4f}"), warmup=1)

@@ -91,7 +91,7 @@ def _read(
     params: Mapping[str, str],
 ) -> list[Found]:
     name = output.name or "unknown"
-    kept = drop_warmup(output, warmup) if output.readings else []
+    kept = _drop_late(output, drop_warmup(output, warmup)) if output.readings else []
     rows = list(values_of(output.kind, output, kept)) if output.kind else []
     whole = CaseKey(suite, name, tuple(params.items()))
     failure = _failure(output, rows, complaints if output is outputs[-1] else ())
@@ -196,6 +196,17 @@ def _fitting_warmup(output: BenchOutput) -> int:
 
     best = min(range(1, len(output.readings)), key=distance)
     return 1 if distance(1) <= distance(best) + STEP else best
+
+
+def _drop_late(output: BenchOutput, kept: list[Reading]) -> list[Reading]:
+    """Drops a last reading that the Summary does not have.
+
+    bench's timer prints one more where the host is busy: after its last measurement, before the Summary.
+    """
+    if len(kept) < 2 or find_disagreement(output, kept) is None:
+        return kept
+    earlier = kept[:-1]
+    return kept if find_disagreement(output, earlier) is not None else earlier
 
 
 def find_disagreement(output: BenchOutput, kept: Sequence[Reading]) -> str | None:
