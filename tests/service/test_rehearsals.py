@@ -65,6 +65,15 @@ def test_the_platforms_of_a_revision_say_which_of_them_was_rehearsed(
     assert " ".join(page.split()).count(f"rehearsal-x86-64: {MARK}") == 1
 
 
+def test_the_page_of_a_series_says_that_a_rehearsal_makes_no_history(
+    running: Running, rehearsed: MadeRun
+) -> None:
+    digest = running.get("/series")["items"][0]["series"]
+    with running.http(None) as http:
+        page = http.get(f"/series/{digest}").raise_for_status().text
+    assert "a rehearsal measures an emulator" in " ".join(page.split())
+
+
 def test_no_branch_is_followed_by_rehearsals(running: Running, tmp_path: Path) -> None:
     body: dict[str, Any] = {
         "tree": TREE,

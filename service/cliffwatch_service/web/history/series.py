@@ -11,7 +11,7 @@ from psycopg import Connection
 
 from cliffwatch.catalogue.load import load_catalogue
 from cliffwatch.identities import series_digest
-from cliffwatch.samples import CaseKey
+from cliffwatch.samples import CaseKey, is_rehearsal
 from cliffwatch_service.compare.naming import find_revision
 from cliffwatch_service.history.change_words import change_words
 from cliffwatch_service.history.finding import words_of
@@ -120,6 +120,7 @@ def show_series(
         visitor,
         "history/series.html",
         series=row,
+        rehearsed=is_rehearsal(row.platform),
         others=others,
         branches=branches,
         chosen=chosen,
