@@ -108,3 +108,13 @@ def test_small_numbers_are_not_shown_as_zero(tmp_path: Path) -> None:
         shown = CliRunner().invoke(main, ["compare", *sides, "--format", format_]).stdout
         assert "1.234e-09" in shown, format_
         assert "2.500e-09" in shown, format_
+
+
+@pytest.mark.parametrize(("seed", "shift"), [(1, 0.1), (2, -0.1)])
+def test_no_step_takes_the_interval_of_a_published_change_past_no_change(seed: int, shift: float) -> None:
+    base, head = boots(seed, 100, 0.05, 8), boots(seed + 50, 100 * np.exp(shift), 0.05, 8)
+    fine, coarse = (judged(base, head, step) for step in (0.0, 0.001))
+
+    assert fine.verdict == coarse.verdict == ("regression" if shift > 0 else "improvement")
+    for row in (fine, coarse):
+        assert (row.ci_low if shift > 0 else row.ci_high) == 0

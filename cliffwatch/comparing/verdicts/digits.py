@@ -1,5 +1,6 @@
 """Verdicts on noisy values printed with few digits: allows for changes that rounding can cause or hide."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -29,10 +30,11 @@ def judge_digits(judged: Comparison, step: float, explained: Callable[[], tuple[
     if step <= 0:
         return replace(judged, explained=explained)
     low, high, mde = judged.ci_low, judged.ci_high, judged.mde
+    lower, upper = _reach(judged)
     widened = replace(
         judged,
-        ci_low=None if low is None else max(-1.0, low - step),
-        ci_high=None if high is None else high + step,
+        ci_low=None if low is None else max(lower, low - step),
+        ci_high=None if high is None else min(upper, high + step),
         mde=None if mde is None else max(mde, step),
         explained=partial(_with_step, explained, step),
     )
@@ -42,6 +44,17 @@ def judge_digits(judged: Comparison, step: float, explained: Callable[[], tuple[
     # Boots on both sides of a rounding are no two modes.
     notes = tuple(note for note in widened.notes if not note.startswith(TWO_MODES))
     return replace(widened, verdict="inconclusive", reason=why, needs=None, notes=notes)
+
+
+def _reach(judged: Comparison) -> tuple[float, float]:
+    """How far a step may widen the interval: that of a published change, which is on one side, not to the other.
+
+    Its direction is published too, and `_in_doubt` takes back what a step could have made.
+    """
+    published = judged.verdict in CHANGES
+    lower = 0.0 if published and judged.ci_low is not None and judged.ci_low >= 0 else -1.0
+    upper = 0.0 if published and judged.ci_high is not None and judged.ci_high <= 0 else math.inf
+    return lower, upper
 
 
 def _with_step(explained: Callable[[], tuple[str, ...]], step: float) -> tuple[str, ...]:
