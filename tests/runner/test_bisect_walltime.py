@@ -112,6 +112,7 @@ def test_it_is_right_as_often_as_it_says(tmp_path: Path, monkeypatch: pytest.Mon
     [
         ("walltime", 21, "", 21),
         ("walltime", 21, "CONFIG_LTO_CLANG_THIN=y\n", None),
+        ("walltime", 21, "CONFIG_ARCH_SUPPORTS_LTO_CLANG=y\nCONFIG_LTO_NONE=y\n", 21),
         ("walltime", None, "", None),
         ("icount", 2, "", None),
     ],

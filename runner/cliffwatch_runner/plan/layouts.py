@@ -102,5 +102,6 @@ def _wants_lto(request: RunRequest, arms: Sequence[Subject]) -> bool:
     paths = (*request.fragments, *(path for arm in arms for path in arm.settings.config))
     fragments = read_fragments((), paths)
     return not isinstance(fragments, Failure) and any(
-        _LTO in name and value == "y" for name, value in fragments.wanted.items()
+        name.removeprefix("CONFIG_").startswith(_LTO) and value == "y"
+        for name, value in fragments.wanted.items()
     )
