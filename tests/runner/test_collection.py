@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import socket
 import tarfile
 from contextlib import nullcontext
@@ -33,7 +34,12 @@ NAMES = Names(
         ("malice and rome-12 stay", "malice and rome-12 stay"),
         ('"author": "Bob \\"B\\" <bob@example.org>",', '"author": "removed",'),
         ("by bob@example.org", "by MAIL"),
-        ("root=UUID=0c1f1c3a-8a0b-4a53-9d1f-2f7a0c1e5b11 ro", "root=UUID=UUID ro"),
+        ("UUID=0c1f1c3a-8a0b-4a53-9d1f-2f7a0c1e5b11 ro", "UUID=UUID ro"),
+        ('"root=/dev/mapper/rome--1--vg-root ro quiet"', '"root=removed ro quiet"'),
+        ("ip=192.0.2.7::192.0.2.1:::eno1 isolcpus=4-7", "ip=removed isolcpus=4-7"),
+        ("rd.lvm.lv=rome-vg/root nohz_full=4-7", "rd.lvm.lv=removed nohz_full=4-7"),
+        ("eno1 at 3c:ec:ef:12:34:56, UP", "eno1 at CARD, UP"),
+        ("at 12:34:56 of 2026", "at 12:34:56 of 2026"),
     ],
 )
 def test_names_are_replaced(text: str, expected: str) -> None:
@@ -46,9 +52,12 @@ def test_what_is_no_text_is_not_sent() -> None:
 
 def test_the_names_are_those_of_user_and_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUDO_USER", "carol")
+    carol = pwd.struct_passwd(("carol", "x", 1234, 1234, "Carol Example,,,", "/data/people/c", "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwnam", {"carol": carol}.__getitem__)
     monkeypatch.setattr(socket, "gethostname", lambda: "rome-1.example.org")
     names = names_of_this_host()
     assert (names.words["carol"], names.words["rome-1"]) == ("USER", "HOST")
+    assert (names.words["Carol Example"], names.folders["/data/people/c"]) == ("USER", "HOME")
     assert "root" not in names.words
 
 

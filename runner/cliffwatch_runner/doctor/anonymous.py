@@ -4,8 +4,10 @@ import os
 import pwd
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 _USER_VARIABLES = ("USER", "LOGNAME", "SUDO_USER")
@@ -14,6 +16,12 @@ _UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 _AUTHOR = re.compile(r'("author": )"(?:[^"\\]|\\.)*"')
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)++")
 _WORD = re.compile(r"[\w-]++")
+_CARD = re.compile(r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])")
+_DISK_OR_NETWORK = re.compile(
+    r"(?<![\w.])(root|resume|ip|nfsroot|netconsole|cryptdevice|ds|systemd\.hostname"
+    r"|(?:rd|luks|ifname|nameserver|iscsi)[\w.]*+)=[^\s\"\\]++"
+)
+"""Parameters of a kernel's command line that name disks, volumes, networks and the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +39,7 @@ def names_of_this_host() -> Names:
     """Returns the names of the users who may have started this process, and of the host."""
     users = {os.environ[name] for name in _USER_VARIABLES if os.environ.get(name)}
     homes = {str(Path.home())}
-    for number in (os.getuid(), os.geteuid()):
-        try:
-            entry = pwd.getpwuid(number)
-        except KeyError:
-            continue
+    for entry in _accounts(sorted(users)):
         users |= {entry.pw_name, entry.pw_gecos.split(",")[0]}
         homes.add(entry.pw_dir)
     host = socket.gethostname()
@@ -46,8 +50,18 @@ def names_of_this_host() -> Names:
     )
 
 
+def _accounts(names: Iterable[str]) -> Iterator[pwd.struct_passwd]:
+    """Yields the accounts of this process, and those with these names; one that nobody knows is left out."""
+    lookups = [partial(pwd.getpwuid, number) for number in (os.getuid(), os.geteuid())]
+    for lookup in [*lookups, *(partial(pwd.getpwnam, name) for name in names)]:
+        with suppress(KeyError):
+            yield lookup()
+
+
 def anonymous(content: bytes, names: Names) -> bytes | None:
-    """Returns a text without these names, UUIDs, mail addresses and authors of commits.
+    """Returns a text without these names, UUIDs, addresses of mail and network cards, and commits' authors.
+
+    Nor has it the disks and networks of a kernel's command line.
 
     None if the content is no UTF-8: what it holds cannot be checked.
     """
@@ -62,4 +76,5 @@ def anonymous(content: bytes, names: Names) -> bytes | None:
             text = text.replace(phrase, names.words[phrase])
     text = _WORD.sub(lambda word: names.words.get(word[0], word[0]), text)
     text = _AUTHOR.sub(r'\1"removed"', text)
-    return _MAIL.sub("MAIL", _UUID.sub("UUID", text)).encode()
+    text = _DISK_OR_NETWORK.sub(r"\1=removed", text)
+    return _MAIL.sub("MAIL", _CARD.sub("CARD", _UUID.sub("UUID", text))).encode()
