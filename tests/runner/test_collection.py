@@ -88,10 +88,48 @@ def test_a_part_that_fails_is_named_and_the_others_are_there(tmp_path: Path) -> 
     assert list(left_out) == ["bad", "refused", "results-2"]
 
 
-def test_a_run_without_results_says_how_it_ended(tmp_path: Path) -> None:
-    part = run_part(["sh", "-c", "echo no KVM here; exit 4"], tmp_path / "run", dict(os.environ), 60)
+@pytest.mark.parametrize("lines", ["no KVM here", "cliffwatch: no KVM here\n  give it a right"])
+def test_a_run_without_results_says_how_it_ended_and_its_output_is_sent(tmp_path: Path, lines: str) -> None:
+    script = f"echo 'a line of alice before'; echo '{lines}'; exit 4"
+    shown: list[str] = []
+    part = run_part(["sh", "-c", script], tmp_path / "run", dict(os.environ), 60, shown.append)
     collected = collect([part], NAMES, lambda _: None)
-    assert str(collected.left_out["run"]).startswith("the run ended without results: no KVM here")
+    assert str(collected.left_out["run"]).startswith("the run ended without results: no KVM here: ")
+    assert "".join(shown).endswith(f"{lines}\n")
+    assert pack(collected, NAMES, tmp_path / "host.tar.gz") is None
+    assert "a line of USER before" in left_out(tmp_path / "host.tar.gz")["run"]
+
+
+def test_files_that_are_not_sent_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, content in {"run.json": b"{}", "console": b"alice\xff", "dmesg": b"x" * 100}.items():
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.setattr(collection, "_LARGEST_FILE", 99)
+    collected = collect([results_part(tmp_path, "run")], NAMES, lambda _: None)
+    assert list(collected.files["run"]) == ["run/run.json"]
+    assert pack(collected, NAMES, tmp_path / "host.tar.gz") is None
+    assert list(left_out(tmp_path / "host.tar.gz")) == ["run/console", "run/dmesg"]
+
+
+def left_out(archive: Path) -> dict[str, str]:
+    with tarfile.open(archive) as opened:
+        reasons: dict[str, str] = json.load(opened.extractfile("cliffwatch-host/left-out.json") or opened)
+    return reasons
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--out", "nowhere/host.tar.gz"), "nowhere/host.tar.gz cannot be written"),
+        (("--out", "host.tar.gz", "--results", "."), ". has no run.json"),
+    ],
+)
+def test_what_cannot_be_written_or_read_is_said_before_anything_is_collected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(main, ["host", "collect", "--no-tune", *words], catch_exceptions=False)
+    assert (ended.exit_code, message in ended.stderr) == (2, True)
+    assert "collecting" not in ended.stderr
 
 
 def test_the_settings_that_a_host_refused_are_collected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +173,9 @@ def test_the_command_prints_what_is_in_the_file_and_does_not_tune_where_it_may_n
     ended = CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
 
     assert ended.exit_code == 0
-    rows = {line.split()[0]: line for line in ended.stdout.splitlines()[1:]}
+    *lines, last = ended.stdout.splitlines()
+    assert last == f"Look at it (tar -xzf {out}), then attach it to an issue of Cliffwatch."
+    rows = {line.split()[0]: line for line in lines[1:]}
     assert list(rows) == ["versions", "host", "doctor", "topology", "tuning", "results-1"]
     assert "left out: this user may not tune" in rows["tuning"]
     with tarfile.open(out) as archive:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cliffwatch
+from cliffwatch.counting import size_text
 from cliffwatch.failure import Failure, host_failed, wrong_usage
 from cliffwatch.samples import DEFAULT_ACCEL, MODES, Accel, Mode
 from cliffwatch_runner import process
@@ -24,13 +25,20 @@ from cliffwatch_runner.host.knobs import primary_threads
 from cliffwatch_runner.host.lock import host_lock, lock_state
 from cliffwatch_runner.host.tuning_rights import tune_as_allowed
 
-Files = Mapping[str, bytes]
-"""Contents by name within the archive."""
+Files = Mapping[str, bytes | None]
+"""Contents by name within the archive; None if a file is too large."""
 
 _LARGEST_FILE = 32 << 20
+_LONGEST_LOG = 64 << 10
 _LARGEST_RESULTS = 256 << 20
 _TOPOLOGY = ("lscpu", "--extended=CPU,CORE,SOCKET,NODE,CACHE,ONLINE,MAXMHZ")
 _FOLDER = "cliffwatch-host"
+_MESSAGE = "cliffwatch: "
+
+
+_NOT_SENT = host_failed(
+    f"no text, or larger than {size_text(_LARGEST_FILE)}", "keep it for when it is asked for"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +57,11 @@ class Collected:
     """The files of parts, and the parts that failed."""
 
     parts: Sequence[Part]
-    files: Mapping[str, Files]
+    files: Mapping[str, Mapping[str, bytes]]
     """By part; not those that failed."""
 
     left_out: Mapping[str, Failure]
-    """By part: why it is missing."""
+    """By part, or by a file of one: why it is missing."""
 
 
 def parts_about(facts: HostFacts, accel: Accel) -> Iterator[Part]:
@@ -78,24 +86,40 @@ def results_part(folder: Path, name: str) -> Part:
     return Part(name, "a run: plan, outputs, environments and logs", lambda: _results(folder, name))
 
 
-def run_part(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: float) -> Part:
-    """The part that measures a small run."""
+def run_part(
+    argv: Sequence[str],
+    folder: Path,
+    env: Mapping[str, str],
+    seconds: float,
+    show: Callable[[str], None],
+) -> Part:
+    """The part that measures a small run. `show` gets its output as it comes."""
 
     def make() -> Files | Failure:
-        ended = process.run(argv, deadline=seconds, env=env)
+        ended = process.run(argv, deadline=seconds, env=env, on_output=show)
         results = _results(folder, "run")
         if not (folder / "run.json").exists():
-            last = ended.output.strip().splitlines()[-1:] or [f"status {ended.status}"]
-            return host_failed(f"the run ended without results: {last[0]}", "try `cliffwatch run` by hand")
+            return host_failed(
+                f"the run ended without results: {_reason(ended)}",
+                "try `cliffwatch run` by hand",
+                ended.output[-_LONGEST_LOG:],
+            )
         log = {"run.log": ended.output.encode()}
         return results if isinstance(results, Failure) else {**results, **log}
 
     return Part("run", "a small run of a kernel against itself", make)
 
 
+def _reason(ended: process.Finished) -> str:
+    """Returns the last message of a command that failed, without its next step."""
+    said = ended.output.strip().splitlines()
+    messages = [line.removeprefix(_MESSAGE) for line in said if line.startswith(_MESSAGE)]
+    return next(reversed(messages or said), f"status {ended.status}")
+
+
 def collect(parts: Sequence[Part], names: Names, report: Callable[[str], object]) -> Collected:
     """Makes all parts, without the names of the user and the host. Continues if one fails."""
-    files: dict[str, Files] = {}
+    files: dict[str, Mapping[str, bytes]] = {}
     left_out: dict[str, Failure] = {}
     for part in parts:
         report(part.name)
@@ -106,14 +130,31 @@ def collect(parts: Sequence[Part], names: Names, report: Callable[[str], object]
         if isinstance(made, Failure):
             left_out[part.name] = made
         else:
-            texts = {name: anonymous(content, names) for name, content in made.items()}
+            texts = {name: content and anonymous(content, names) for name, content in made.items()}
             files[part.name] = {name: text for name, text in texts.items() if text is not None}
+            left_out |= {name: _NOT_SENT for name, text in texts.items() if text is None}
     return Collected(parts, files, left_out)
+
+
+def refuse_places(out: Path, folders: Sequence[Path]) -> Failure | None:
+    """Returns why an archive cannot be written, or a folder holds no results. Writes nothing."""
+    writable = os.access(out if out.exists() else out.parent, os.W_OK)
+    if not writable:
+        return wrong_usage(f"{out} cannot be written", "name a file in a folder of yours with --out")
+    return next((wrong for folder in folders if (wrong := _no_results(folder)) is not None), None)
+
+
+def _no_results(folder: Path) -> Failure | None:
+    if (folder / "run.json").is_file():
+        return None
+    return wrong_usage(f"{folder} has no run.json", "name a result directory of `cliffwatch run`")
 
 
 def pack(collected: Collected, names: Names, out: Path) -> Failure | None:
     """Writes the archive. Its files carry neither owner nor time; `left-out.json` says what is missing."""
-    reasons = _encode({name: str(failure) for name, failure in collected.left_out.items()})
+    reasons = _encode(
+        {name: f"{failure}\n{failure.evidence}".strip() for name, failure in collected.left_out.items()}
+    )
     files = {"left-out.json": anonymous(reasons, names) or b""}
     for of_part in collected.files.values():
         files |= of_part
@@ -179,13 +220,15 @@ def _tuning(facts: HostFacts) -> Files | Failure:
 
 
 def _results(folder: Path, name: str) -> Files | Failure:
-    if not (folder / "run.json").is_file():
-        return wrong_usage(f"{folder} has no run.json", "name a result directory of `cliffwatch run`")
-    files: dict[str, bytes] = {}
+    missing = _no_results(folder)
+    if missing is not None:
+        return missing
+    files: dict[str, bytes | None] = {}
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink() and path.stat().st_size <= _LARGEST_FILE:
-            files[f"{name}/{path.relative_to(folder)}"] = path.read_bytes()
-    if sum(map(len, files.values())) > _LARGEST_RESULTS:
+        if path.is_file() and not path.is_symlink():
+            small = path.stat().st_size <= _LARGEST_FILE
+            files[f"{name}/{path.relative_to(folder)}"] = path.read_bytes() if small else None
+    if sum(len(content or b"") for content in files.values()) > _LARGEST_RESULTS:
         return wrong_usage(f"{folder} has more than 256 MiB", "name a smaller run")
     return files
 

@@ -1,8 +1,10 @@
 """`cliffwatch host collect`: packs what the maintainers need of a first real host."""
 
 import os
+import shlex
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,6 +23,7 @@ from cliffwatch_runner.doctor.collection import (
     Part,
     pack,
     parts_about,
+    refuse_places,
     results_part,
     run_part,
     tuning_part,
@@ -74,6 +77,9 @@ def collect(
     Goes on when a part fails, and says which. The names of users and of the host are replaced, tokens are not
     read. Prints what is in the file: look at it before you send it.
     """
+    wrong = refuse_places(out, folders)
+    if wrong is not None:
+        raise SystemExit(echo_failure(wrong))
     facts = gather_facts(cache)
     parts = [*parts_about(facts, accel), *([tuning_part(facts)] if tune else [])]
     parts += [results_part(folder, f"results-{number}") for number, folder in enumerate(folders, start=1)]
@@ -95,7 +101,7 @@ def _small_run(tree: str, accel: Accel, cache: Path, folder: Path, hours: float)
     argv += ["--head", "HEAD", "--mode", "walltime", "--accel", accel, "--suite", "local-storage"]
     argv += ["--case", "seq-get/nr_maps=16", "--boots", "3", "--out", str(folder), "--cache", str(cache)]
     env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    return run_part(argv, folder, env, hours * 3600)
+    return run_part(argv, folder, env, hours * 3600, partial(click.echo, nl=False, err=True))
 
 
 def _show(collected: Collected, out: Path) -> None:
@@ -108,3 +114,7 @@ def _show(collected: Collected, out: Path) -> None:
         files = collected.files[part.name]
         size, count = size_text(sum(map(len, files.values()))), count_noun(len(files), "file")
         click.echo(f"  {part.name:<10} {count:>10} {size:>9}  {part.contents}")
+    missing = len(collected.left_out) - sum(part.name in collected.left_out for part in collected.parts)
+    if missing:
+        click.echo(f"{count_noun(missing, 'file')} left out, see left-out.json: no text, or too large")
+    click.echo(f"Look at it (tar -xzf {shlex.quote(str(out))}), then attach it to an issue of Cliffwatch.")
