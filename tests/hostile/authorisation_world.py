@@ -157,6 +157,12 @@ class World:
 
         return [calibration("rome-1", ("of rome-1",)), calibration("box-1", ("work",))]
 
+    def checked_calibrations(self) -> list[Case]:
+        target = {name: CALIBRATION[name] for name in ("platform", "mode")}
+        return [
+            Case(each.what, f"{each.path}/check", each.allowed, target) for each in self.calibrations()
+        ]
+
     def of_leases(self, act: str, body: Any) -> list[Case]:
         owners = {"rome-1": ("of rome-1", "admin"), "box-1": ("work", "admin")}
         return [Case(host, f"/leases/{self.leases[host]}/{act}", owners[host], body) for host in self.leases]
@@ -320,6 +326,7 @@ CASES: dict[str, Cases] = {
     },
     "GET /hosts/{host}/calibrations": reading("/hosts/rome-1/calibrations"),
     "POST /hosts/{host}/calibrations": World.calibrations,
+    "POST /hosts/{host}/calibrations/check": World.checked_calibrations,
     "POST /hosts/{host}/quarantine": admins(
         "/hosts/rome-1/quarantine", {"quarantined": True, "reason": "a fan"}
     ),

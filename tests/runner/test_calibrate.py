@@ -13,9 +13,10 @@ from equal_kernels import around, of_kernel, run_of
 from toy import git
 
 from cliffwatch.command.main import main
-from cliffwatch.failure import wrong_usage
+from cliffwatch.failure import HttpFailure, wrong_usage
 from cliffwatch_runner import clock, process
 from cliffwatch_runner.command.hosts import calibrate
+from cliffwatch_runner.upload.client import Answered, Client
 
 
 @dataclass
@@ -129,6 +130,40 @@ def test_what_it_cannot_do_is_refused_before_anything_is_measured(
     assert ended.exit_code == 2
     assert message in ended.output
     assert "suite local-storage, 1 of 2" not in ended.output
+
+
+def test_a_service_that_would_not_store_it_is_asked_before_anything_is_measured(
+    measuring: Measuring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[str, Any]] = []
+
+    def post(_: Client, path: str, body: Any) -> Answered | HttpFailure:
+        sent.append((path, body))
+        if refusing:
+            return HttpFailure(whose="usage", message="rome-1 has a token of its own", next_step="use it")
+        return Answered(status=200, body={})
+
+    monkeypatch.setattr(Client, "post", post)
+    (tmp_path / "token").write_text("a-token")
+    (tmp_path / "token").chmod(0o600)
+    service = ("--url", "http://localhost:1", "--name", "rome-1", "--token-file", str(tmp_path / "token"))
+
+    refusing = True
+    ended = run(tmp_path / "out", *service)
+    assert ended.exit_code == 2
+    assert "rome-1 has a token of its own\n  use it" in ended.stderr
+    assert sent == [
+        ("/hosts/rome-1/calibrations/check", {"platform": "rehearsal-x86-64", "mode": "walltime"})
+    ]
+    assert measuring.measured == []
+
+    refusing = False
+    ended = run(tmp_path / "out", *service)
+    assert ended.exit_code == 0
+    assert [path for path, _ in sent[1:]] == [
+        "/hosts/rome-1/calibrations/check",
+        "/hosts/rome-1/calibrations",
+    ]
 
 
 def test_a_case_is_measured_in_the_suite_that_has_it(measuring: Measuring, tmp_path: Path) -> None:

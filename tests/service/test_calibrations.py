@@ -116,3 +116,22 @@ def test_it_belongs_to_the_host_and_its_platform(host: Running) -> None:
     assert send(host, host="nobody").status_code == 404
     assert send(host, created="2026-11-99T13:00").status_code == 422
     assert host.get("/hosts/rome-1/calibrations")["items"] == []
+
+
+def test_what_would_not_be_stored_is_refused_before_it_is_measured(host: Running) -> None:
+    host.token("of another", "work", host="rome-2")
+
+    def check(scope: str, name: str, platform: str = "amd-rome", mode: str = "walltime") -> int:
+        with host.http(scope) as http:
+            target = {"platform": platform, "mode": mode}
+            status: int = http.post(f"/api/v1/hosts/{name}/calibrations/check", json=target).status_code
+        return status
+
+    assert check("work", "rome-1") == 200
+    assert check("work", "rome-1", "emulated-x86-64", "icount") == 200
+    assert check("of another", "rome-1") == 403
+    assert check("work", "rome-2") == 403
+    assert check("read", "rome-1") == 403
+    assert check("work", "rome-1", "intel-skylake") == 409
+    assert check("work", "nobody") == 404
+    assert host.get("/hosts/rome-1/calibrations")["items"] == []

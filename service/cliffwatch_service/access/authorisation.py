@@ -87,6 +87,7 @@ RIGHTS: Mapping[str, Right] = {
     "POST /api/v1/reports/{report}/triage": Right(scope="triage"),
     "GET /api/v1/hosts/{host}/calibrations": _READ,
     "POST /api/v1/hosts/{host}/calibrations": Right(scope="work", whose="own host", bound=True),
+    "POST /api/v1/hosts/{host}/calibrations/check": Right(scope="work", whose="own host", bound=True),
     "POST /api/v1/hosts/{host}/quarantine": _ADMIN,
     "POST /api/v1/planted-steps": _ADMIN,
     "GET /api/v1/feed": _READ,

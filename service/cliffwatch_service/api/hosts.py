@@ -25,7 +25,7 @@ from cliffwatch_service.ingest.free_form import FreeForm, Moment, Prose, make_sh
 from cliffwatch_service.ingest.request_fields import Count, Name
 from cliffwatch_service.ingest.uploads import invalid_upload
 from cliffwatch_service.jobs import quarantine
-from cliffwatch_service.jobs.calibrating import keep_calibration
+from cliffwatch_service.jobs.calibrating import host_to_calibrate, keep_calibration
 from cliffwatch_service.jobs.leases import Offer, add_events, complete, heartbeat, offer, request_of_lease
 from cliffwatch_service.jobs.quarantine import refusal_of
 from cliffwatch_service.jobs.requests import asked_files, setup_of
@@ -142,6 +142,28 @@ def add_calibration(
     with service.transaction() as connection:
         row = keep_calibration(connection, host, document, by=caller, now=service.now())
     return answer(request, row)
+
+
+class CalibrationTarget(BaseModel):
+    """Platform and mode of a calibration that is to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    platform: Name
+    mode: Mode
+
+
+@router.post(
+    "/hosts/{host}/calibrations/check",
+    summary="Refuse what storing a host's calibration would refuse, before one is measured",
+    responses={200: {"model": CalibrationTarget}},
+)
+def check_calibration(
+    host: Name, body: CalibrationTarget, request: Request, service: ServiceHere, caller: Allowed
+) -> Response:
+    with service.transaction() as connection:
+        host_to_calibrate(connection, host, body.platform, body.mode, by=caller, now=service.now())
+    return answer(request, body.model_dump())
 
 
 def _calibration(raw: FreeJson) -> CalibrationDocument:

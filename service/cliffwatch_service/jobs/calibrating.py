@@ -8,6 +8,7 @@ from psycopg import Connection
 from cliffwatch.formats.calibration import CalibrationDocument
 from cliffwatch.formats.reading import as_json
 from cliffwatch.identities import digest_of
+from cliffwatch.samples import Mode
 from cliffwatch_service.access.authorisation import refuse_host_name
 from cliffwatch_service.access.tokens import Caller
 from cliffwatch_service.jobs.quarantine import QUARANTINED
@@ -15,6 +16,7 @@ from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import runs, tokens
 from cliffwatch_service.store.work import calibrations, hosts, quarantines
 from cliffwatch_service.store.work.calibrations import CalibrationRow
+from cliffwatch_service.store.work.hosts import HostRow
 
 _BY = "a calibration that passed"
 
@@ -24,25 +26,9 @@ def keep_calibration(
 ) -> CalibrationRow:
     """Stores a calibration of a host, and ends the host's quarantine if it passed and is newer.
 
-    Raises Refusal if the host is unknown or another's, or of another platform.
+    Raises Refusal as `host_to_calibrate` does.
     """
-    refuse_host_name(connection, by, host, now)
-    known = hosts.host_row(connection, host)
-    if known is None:
-        raise not_found("host", host)
-    if by.host is None and known.token_id != by.token_id:
-        raise Refusal(
-            403,
-            "another host's name",
-            f"host {host!r} works with another token than {by.name!r}: use that token",
-        )
-    if document.mode == QUARANTINED and document.platform != known.platform:
-        raise Refusal(
-            409,
-            "another platform",
-            f"host {host} is of platform {known.platform}, and this calibration of {document.platform}:"
-            " calibrate it as it measures",
-        )
+    known = host_to_calibrate(connection, host, document.platform, document.mode, by=by, now=now)
     made = _moment(document.created)
     row = CalibrationRow(
         host=host,
@@ -63,6 +49,33 @@ def keep_calibration(
             connection, who=by.name, action="end-quarantine", what=host, detail=detail, now=now
         )
     return row
+
+
+def host_to_calibrate(
+    connection: Connection[Any], host: str, platform: str, mode: Mode, *, by: Caller, now: datetime
+) -> HostRow:
+    """Returns the host whose calibrations the caller may send.
+
+    Raises Refusal if the host is unknown or another's, or of another platform.
+    """
+    refuse_host_name(connection, by, host, now)
+    known = hosts.host_row(connection, host)
+    if known is None:
+        raise not_found("host", host)
+    if by.host is None and known.token_id != by.token_id:
+        raise Refusal(
+            403,
+            "another host's name",
+            f"host {host!r} works with another token than {by.name!r}: use that token",
+        )
+    if mode == QUARANTINED and platform != known.platform:
+        raise Refusal(
+            409,
+            "another platform",
+            f"host {host} is of platform {known.platform}, and this calibration of {platform}:"
+            " calibrate it as it measures",
+        )
+    return known
 
 
 def _moment(text: str) -> datetime:

@@ -36,7 +36,7 @@ from cliffwatch_runner.command.options.suites import case_option
 from cliffwatch_runner.command.options.values import seconds as parse_seconds
 from cliffwatch_runner.plan.arguments import patterns_by_suite
 from cliffwatch_runner.plan.run_plan import PlannedRun, plan_run
-from cliffwatch_runner.upload.client import Client
+from cliffwatch_runner.upload.client import Answered, Client
 
 _NAME = re.compile(r"(?!\.)[^/?=&\s]{1,100}")
 _FILE = "calibration.json"
@@ -111,9 +111,10 @@ def calibrate(
     planned = _plan(suites, asked)
     if isinstance(planned, Failure):
         raise SystemExit(echo_failure(planned))
-    token = _token(options) if options["url"] else None
-    if isinstance(token, Failure):
-        raise SystemExit(echo_failure(token))
+    target = {"platform": planned.platform, "mode": mode}
+    refused = _post(options, "calibrations/check", target) if options["url"] else None
+    if isinstance(refused, Failure):
+        raise SystemExit(echo_failure(refused))
     patterns = _patterns_by_suite(planned)
     runs = _measure(planned, patterns, _run_argv(asked), out, seconds)
     document = runs if isinstance(runs, Failure) else calibrate_runs(runs, tuple(patterns))
@@ -126,7 +127,7 @@ def calibrate(
         for line in calibration_lines(document):
             click.echo(line)
     failed = _send(document, options) if options["url"] else None
-    if failed is not None:
+    if isinstance(failed, Failure):
         raise SystemExit(echo_failure(failed))
     raise SystemExit(Exit.DONE if document.passed else Exit.HOST_FAILED)
 
@@ -226,20 +227,21 @@ def _pass_on(text: str) -> None:
     sys.stderr.flush()
 
 
-def _token(options: Mapping[str, object]) -> str | Failure:
+def _post(options: Mapping[str, object], path: str, body: object) -> Answered | Failure:
+    """Sends something about this host to the service, with the host's token."""
     file = options["token_file"]
-    return read_token(file if isinstance(file, Path) else None)
-
-
-def _send(document: CalibrationDocument, options: Mapping[str, object]) -> Failure | None:
-    token = _token(options)
+    token = read_token(file if isinstance(file, Path) else None)
     if isinstance(token, Failure):
         return token
     client = Client(str(options["url"]), token)
     try:
-        reply = client.post(f"/hosts/{options['name']}/calibrations", as_json(document))
+        return client.post(f"/hosts/{options['name']}/{path}", body)
     finally:
         client.close()
+
+
+def _send(document: CalibrationDocument, options: Mapping[str, object]) -> Failure | None:
+    reply = _post(options, "calibrations", as_json(document))
     if isinstance(reply, Failure):
         return host_failed(f"not stored: {reply.message}", f"{reply.next_step}; {_FILE} has the calibration")
     say(f"stored with {options['name']} at {options['url']}")

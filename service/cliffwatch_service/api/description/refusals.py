@@ -87,6 +87,7 @@ _MORE: Mapping[str, tuple[str, ...]] = {
         "GET /api/v1/series/{digest}/samples",
         "POST /api/v1/follows/{follow}/backfill",
         "POST /api/v1/hosts/{host}/calibrations",
+        "POST /api/v1/hosts/{host}/calibrations/check",
         "POST /api/v1/hosts/{host}/quarantine",
         "POST /api/v1/github/token",
         "POST /api/v1/imports",
