@@ -17,7 +17,7 @@ LARGEST_DETECTABLE = 0.05
 MOST_BLIND = 0.1
 """Largest share of blind rows of a calibration that passes: some cases are noisy on any host."""
 
-Fraction = Annotated[float, Meta(ge=0)]
+Fraction = Annotated[float, Meta(ge=0, le=1e9)]
 
 
 class CalibratedRow(OfCase, frozen=True, kw_only=True):

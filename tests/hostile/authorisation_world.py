@@ -159,9 +159,7 @@ class World:
 
     def checked_calibrations(self) -> list[Case]:
         target = {name: CALIBRATION[name] for name in ("platform", "mode")}
-        return [
-            Case(each.what, f"{each.path}/check", each.allowed, target) for each in self.calibrations()
-        ]
+        return [Case(each.what, f"{each.path}/check", each.allowed, target) for each in self.calibrations()]
 
     def of_leases(self, act: str, body: Any) -> list[Case]:
         owners = {"rome-1": ("of rome-1", "admin"), "box-1": ("work", "admin")}

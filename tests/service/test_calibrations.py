@@ -118,6 +118,25 @@ def test_it_belongs_to_the_host_and_its_platform(host: Running) -> None:
     assert host.get("/hosts/rome-1/calibrations")["items"] == []
 
 
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"created": "0001-01-01T00:00:00+23:59"},
+        {"created": "9999-12-31T23:59:59-23:59"},
+        {"created": "2026-11-22T12:00:00+00:00"},
+        {"created": "2026-11-21T11:00:00"},
+        {"rows": (replace(ROW, spread=1e308),)},
+    ],
+)
+def test_times_and_numbers_that_nothing_could_show_are_refused(
+    host: Running, members: dict[str, Any]
+) -> None:
+    assert send(host, **members).status_code == 422
+    assert host.get("/hosts/rome-1/calibrations")["items"] == []
+    with host.http(None) as http:
+        assert http.get("/hosts/rome-1").status_code == 200
+
+
 def test_what_would_not_be_stored_is_refused_before_it_is_measured(host: Running) -> None:
     host.token("of another", "work", host="rome-2")
 

@@ -1,6 +1,6 @@
 """Stores calibrations of hosts. One that passes ends the host's quarantine."""
 
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from psycopg import Connection
@@ -11,6 +11,7 @@ from cliffwatch.identities import digest_of
 from cliffwatch.samples import Mode
 from cliffwatch_service.access.authorisation import refuse_host_name
 from cliffwatch_service.access.tokens import Caller
+from cliffwatch_service.ingest.uploads import time_of
 from cliffwatch_service.jobs.quarantine import QUARANTINED
 from cliffwatch_service.refusal import Refusal, not_found
 from cliffwatch_service.store import runs, tokens
@@ -19,6 +20,7 @@ from cliffwatch_service.store.work.calibrations import CalibrationRow
 from cliffwatch_service.store.work.hosts import HostRow
 
 _BY = "a calibration that passed"
+_CLOCKS_DIFFER = timedelta(hours=1)
 
 
 def keep_calibration(
@@ -26,10 +28,10 @@ def keep_calibration(
 ) -> CalibrationRow:
     """Stores a calibration of a host, and ends the host's quarantine if it passed and is newer.
 
-    Raises Refusal as `host_to_calibrate` does.
+    Raises Refusal as `host_to_calibrate` does, and if the calibration is of no time or of a later one.
     """
     known = host_to_calibrate(connection, host, document.platform, document.mode, by=by, now=now)
-    made = _moment(document.created)
+    made = _moment(document.created, now)
     row = CalibrationRow(
         host=host,
         platform=document.platform,
@@ -78,10 +80,13 @@ def host_to_calibrate(
     return known
 
 
-def _moment(text: str) -> datetime:
-    """Raises Refusal if the text is no time."""
-    try:
-        made = datetime.fromisoformat(text)
-    except ValueError:
-        raise Refusal(422, "not a time", f"`created` is {text!r}: send an ISO 8601 time") from None
-    return made if made.tzinfo is not None else made.replace(tzinfo=UTC)
+def _moment(text: str, now: datetime) -> datetime:
+    """Raises Refusal if the text is no time, or one to come: it would end a quarantine that begins later."""
+    made = time_of(text, "created")
+    if made > now + _CLOCKS_DIFFER:
+        raise Refusal(
+            422,
+            "a time to come",
+            f"`created` is {text}, and it is {now:%Y-%m-%d %H:%M} UTC: set the host's clock",
+        )
+    return made

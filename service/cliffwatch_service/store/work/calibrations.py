@@ -20,7 +20,7 @@ class CalibrationRow:
     platform: str
     mode: Mode
     made: datetime
-    """When its newest run began."""
+    """When its oldest run began."""
     received: datetime
     passed: bool
     document: FreeJson
