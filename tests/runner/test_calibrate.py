@@ -94,6 +94,8 @@ def test_what_the_time_did_not_allow_is_done_by_the_next_call(measuring: Measuri
     assert again.exit_code == 0
     assert json.loads(again.stdout)["passed"]
     assert json.loads((tmp_path / "calibration.json").read_text())["suites"] == ["local-storage", "ringbufs"]
+    kept = tmp_path / "cache/calibrations/rehearsal-x86-64-walltime.json"
+    assert json.loads(kept.read_text()) == json.loads((tmp_path / "calibration.json").read_text())
     assert [argv[argv.index("--suite") + 1] for argv in measuring.measured] == ["local-storage", "ringbufs"]
 
 

@@ -32,6 +32,7 @@ from cliffwatch_runner.plan.writable_folders import RESULTS_HOME
 from cliffwatch_runner.run.build import build
 from cliffwatch_runner.run.built_run import ArmTools, BuiltRun, RunTools
 from cliffwatch_runner.run.guest_on_host import beyond_host
+from cliffwatch_runner.run.modes.calibrated import calibration_lines
 from cliffwatch_runner.run.modes.timed import too_little_time
 from cliffwatch_runner.run.modes.walltime_host import cost_lines, examine_host, host_faults
 from cliffwatch_runner.run.progress import Progress
@@ -66,7 +67,7 @@ def plan_with_progress(request: RunRequest, progress: Progress) -> PlannedRun | 
     amiss = examine_host(planned.request)
     if isinstance(amiss, Failure):
         return (amiss,)
-    for line in cost_lines(amiss, planned):
+    for line in (*cost_lines(amiss, planned), *calibration_lines(planned)):
         progress.note(line)
     unreachable = explain_too_few_boots(planned.plan, planned.mode)
     if unreachable is not None:

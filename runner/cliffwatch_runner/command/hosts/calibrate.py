@@ -36,6 +36,7 @@ from cliffwatch_runner.command.options.suites import case_option
 from cliffwatch_runner.command.options.values import seconds as parse_seconds
 from cliffwatch_runner.plan.arguments import patterns_by_suite
 from cliffwatch_runner.plan.run_plan import PlannedRun, plan_run
+from cliffwatch_runner.run.modes.calibrated import keep_calibration
 from cliffwatch_runner.upload.client import Answered, Client
 
 _NAME = re.compile(r"(?!\.)[^/?=&\s]{1,100}")
@@ -121,6 +122,7 @@ def calibrate(
     if isinstance(document, Failure):
         raise SystemExit(echo_failure(document))
     (out / _FILE).write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2))
+    keep_calibration(planned.request.cache, document)
     if form == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
     else:
