@@ -63,6 +63,7 @@ def test_a_moved_control_keeps_the_host_from_walltime_jobs_alone(followed: Runni
         refused = http.post("/api/v1/offers", json={**body, "modes": ["walltime", "icount"]})
         assert refused.status_code == 423
         assert SAID in refused.json()["detail"]
+        assert "cliffwatch host calibrate --mode walltime --tree DIR --url URL" in refused.json()["detail"]
         assert "cliffwatch host release rome-1 --reason TEXT" in refused.json()["detail"]
         assert http.post("/api/v1/offers", json={**body, "modes": ["icount"]}).status_code == 204
         ask(followed, "counted", targets=[{"platform": "amd-rome", "mode": "icount"}])

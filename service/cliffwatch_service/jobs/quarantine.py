@@ -82,7 +82,8 @@ def sentence_of(quarantine: QuarantineRow) -> str:
     return (
         f"{host} has been in quarantine since {quarantine.began:%Y-%m-%d %H:%M} UTC and gets no walltime"
         f" jobs: {quarantine.reason}. It ends when a calibration on the host passes (`cliffwatch host"
-        f" calibrate --url URL`), or an operator ends it (`cliffwatch host release {host} --reason TEXT`)"
+        " calibrate --mode walltime --tree DIR --url URL`), or an operator ends it (`cliffwatch host release"
+        f" {host} --reason TEXT`)"
     )
 
 
