@@ -5,8 +5,9 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from cliffwatch.counting import count_noun
+from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS
 from cliffwatch.formats.values import Count, LongText, Moment, Name, OfCase, Part, Text
-from cliffwatch.samples import Mode
+from cliffwatch.samples import MOST_ASKED_BOOTS, Mode
 
 FORMAT: Final = "cliffwatch-calibration"
 FORMAT_VERSION: Final = 1
@@ -43,6 +44,13 @@ class CalibratedRow(OfCase, frozen=True, kw_only=True):
     @property
     def spread_or_zero(self) -> float:
         return self.spread or 0.0
+
+    @property
+    def boots_for_one_percent(self) -> str:
+        """The suggested boots, or what no run has as many of: `over 999`."""
+        if self.suggested_boots is not None:
+            return str(self.suggested_boots)
+        return f"over {MOST_ASKED_BOOTS if self.layout_floor is None else MOST_ASKED_LAYOUTS}"
 
 
 class CalibrationDocument(Part, frozen=True, kw_only=True):

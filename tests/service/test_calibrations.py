@@ -24,6 +24,7 @@ ROW = CalibratedRow(
 )
 
 BLIND = replace(ROW, detectable=None)
+WIDE = replace(ROW, suggested_boots=None)
 
 
 def calibration(**members: Any) -> Any:
@@ -57,6 +58,22 @@ def host(running: Running) -> Running:
     ask(running)
     offer(running)
     return running
+
+
+@pytest.mark.parametrize(
+    ("row", "boots"),
+    [
+        (ROW, "11"),
+        (WIDE, "over 999"),
+        (replace(WIDE, layout_floor=0.04), "over 100"),
+        (replace(WIDE, spread=None, detectable=None), "–"),
+    ],
+)
+def test_the_page_and_the_command_name_the_same_boots(host: Running, row: CalibratedRow, boots: str) -> None:
+    send(host, rows=(row,)).raise_for_status()
+    with host.http(None) as http:
+        page = http.get("/hosts/rome-1").raise_for_status().text
+    assert f'data-label="boots for 1 %">{boots}</td>' in page
 
 
 def quarantine(running: Running) -> None:

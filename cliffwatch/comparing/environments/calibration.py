@@ -190,8 +190,6 @@ def calibration_lines(document: CalibrationDocument) -> Iterator[str]:
 
 
 def _cells(row: CalibratedRow) -> tuple[str, ...]:
-    most = MOST_ASKED_BOOTS if row.layout_floor is None else MOST_ASKED_LAYOUTS
-    suggested = str(row.suggested_boots) if row.suggested_boots is not None else f"over {most}"
     return (
         str(row.case),
         f"{row.metric} ({row.unit})",
@@ -199,7 +197,7 @@ def _cells(row: CalibratedRow) -> tuple[str, ...]:
         _percent(row.spread),
         _percent(row.difference),
         _percent(row.detectable),
-        suggested if row.spread is not None else "-",
+        row.boots_for_one_percent if row.spread is not None else "-",
         "not measured" if row.layout_floor is None else _percent(row.layout_floor),
     )
 

@@ -8,9 +8,8 @@ from cliffwatch.counting import count_noun
 from cliffwatch.formats.calibration import CalibratedRow, CalibrationDocument
 from cliffwatch.formats.host_facts import HostFacts
 from cliffwatch.formats.reading import convert, read_as
-from cliffwatch.formats.setup import MOST_ASKED_LAYOUTS
 from cliffwatch.parsers.readings import Problem
-from cliffwatch.samples import MOST_ASKED_BOOTS, CaseKey
+from cliffwatch.samples import CaseKey
 from cliffwatch_runner.plan.run_plan import PlannedRun
 from cliffwatch_runner.results.files import write_document
 
@@ -68,7 +67,7 @@ def suggestion(rows: Sequence[CalibratedRow], cases: Sequence[CaseKey], boots: i
     planned = f"the {count_noun(boots, 'boot')} planned"
     if not more:
         return f"{planned} show a change of 1 % in every calibrated case"
-    named = ", ".join(f"{_boots_text(row)} for {row.case}" for row in more[:_MOST_NAMED])
+    named = ", ".join(f"{row.boots_for_one_percent} for {row.case}" for row in more[:_MOST_NAMED])
     rest = len(more) - _MOST_NAMED
     others = f", and {count_noun(rest, 'case')} more" if rest > 0 else ""
     own = "" if all(row.layout_floor is None for row in more) else ", each in its own layout"
@@ -77,12 +76,6 @@ def suggestion(rows: Sequence[CalibratedRow], cases: Sequence[CaseKey], boots: i
 
 def _needed(row: CalibratedRow) -> float:
     return float("inf") if row.suggested_boots is None else row.suggested_boots
-
-
-def _boots_text(row: CalibratedRow) -> str:
-    if row.suggested_boots is not None:
-        return str(row.suggested_boots)
-    return f"over {MOST_ASKED_BOOTS if row.layout_floor is None else MOST_ASKED_LAYOUTS}"
 
 
 def _load(cache: Path, platform: str, mode: str) -> CalibrationDocument | None:
