@@ -257,6 +257,22 @@ def test_the_next_run_mends_first_and_does_not_take_tuned_values_for_old_ones(
     assert contents(root) == before
 
 
+def test_who_may_neither_restore_nor_write_the_journal_is_told_what_could_not_be_restored(
+    root: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _killed_run(root, journal)
+    before = journal.read_bytes()
+    _refusing(monkeypatch, root / SMT)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(tuning_journal, "write_journal", refuse)
+    problems = restore_from_journal(journal, root, FakeServices())
+    assert problems == (f"{SMT} ({SMT}) could not be set back to on: Permission denied.",)
+    assert journal.read_bytes() == before
+
+
 def test_a_host_that_was_started_anew_needs_no_mending(root: Path, journal: Path) -> None:
     _killed_run(root, journal)
     put(root, "proc/sys/kernel/random/boot_id", "another\n")

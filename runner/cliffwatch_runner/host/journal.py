@@ -8,6 +8,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, Protocol, get_args
@@ -206,7 +207,8 @@ def restore_from_journal(
     if not left:
         return _remove_journal(journal)
     if len(left) < len(leftover.entries):
-        write_journal(journal, root, left)
+        with suppress(OSError):  # the values restored have no effect in the old journal, which stays
+            write_journal(journal, root, left)
     return tuple(problems)
 
 
