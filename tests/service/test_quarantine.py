@@ -14,7 +14,9 @@ from service_runs import MadeRun, commit_of, put_all, record_digest, run_of
 from test_metrics import metrics
 
 from cliffwatch.command.main import main
+from cliffwatch_service.jobs.estimates import estimate_jobs
 from cliffwatch_service.store import background
+from cliffwatch_service.store.work import queue
 
 SAID = "base differed from itself in 1 of 3 rows, by up to 10"
 
@@ -70,6 +72,21 @@ def test_a_moved_control_keeps_the_host_from_walltime_jobs_alone(followed: Runni
         work = http.post("/api/v1/offers", json={**body, "modes": ["walltime", "icount"]}).json()
     assert work["mode"] == "icount"
     assert offer(followed, "rome-2", modes=["walltime"])["mode"] == "walltime"
+
+
+def test_a_job_that_waits_for_it_counts_no_host(followed: Running) -> None:
+    measure(followed, moved=0.1)
+    made = ask(followed, head=commit_of("next"))
+    with followed.http("of rome-1") as http:
+        body = {"host": "rome-1", "platform": "amd-rome", "isolation": "bubblewrap"}
+        http.post("/api/v1/offers", json={**body, "modes": ["walltime", "icount"]})
+    ask(followed, "counted", targets=[{"platform": "amd-rome", "mode": "icount"}])
+    with followed.http(None) as http:
+        assert "0 hosts at work" in http.get(f"/jobs/{made['jobs'][0]['job']}").text
+        assert "no host takes such jobs now" in http.get("/queue").text
+    with followed.service.transaction() as connection:
+        estimates = estimate_jobs(connection, queue.queue_of(connection, 10), followed.clock.now())
+    assert sorted(each.hosts for each in estimates.values()) == [0, 1]
 
 
 def test_pages_alarms_dashboards_and_metrics_say_so(followed: Running) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg import Connection
 
 from cliffwatch_service.jobs.leases import ONLINE_WITHIN
+from cliffwatch_service.jobs.quarantine import QUARANTINED
 from cliffwatch_service.store.work import hosts, queue
 from cliffwatch_service.store.work.queue import JobRow
 
@@ -24,7 +25,9 @@ class Estimate:
     position: int
     """Place in the platform's queue, from 1; 0 for a job under way."""
     hosts: int
-    """Hosts of the platform at work. A host with a job counts, however long ago it was seen."""
+    """Hosts of the platform at work that take jobs of the mode. One that has such a job counts, however long
+    ago it was seen.
+    """
     seconds: float | None
     """Seconds until the job ends; None if too few such jobs are finished, or if it waits and no host
     works."""
@@ -41,7 +44,7 @@ class Wait:
     ahead: int
     """Jobs of its platform that wait before it."""
     hosts: int
-    """Hosts of the platform at work."""
+    """Hosts of the platform at work that take jobs of the mode."""
     seconds: float | None
     """Seconds until it ends. None if too few such jobs are finished, or if no host works."""
 
@@ -59,9 +62,8 @@ def estimate_waits(
     for platform, mode in targets:
         own = [expected[job.id] for job in jobs if job.platform == platform]
         lengths = queue.durations(connection, platform, mode)
-        working = max(
-            [hosts.hosts_at_work(connection, platform, now - ONLINE_WITHIN), *(each.hosts for each in own)]
-        )
+        of_mode = [expected[job.id].hosts for job in jobs if (job.platform, job.mode) == (platform, mode)]
+        working = max([_hosts_at_work(connection, platform, mode, now), *of_mode])
         before = [each.seconds for each in own]
         known = len(lengths) >= FEWEST_FINISHED_JOBS and None not in before and working > 0
         last = (
@@ -78,30 +80,36 @@ def estimate_waits(
 def estimate_jobs(connection: Connection[Any], jobs: Sequence[JobRow], now: datetime) -> dict[UUID, Estimate]:
     """Returns an estimate for each job, by job id. `jobs` are all waiting and running jobs in queue order."""
     lengths: dict[tuple[str, str], list[float]] = {}
-    working: dict[str, int] = {}
+    working: dict[tuple[str, str], int] = {}
     waiting: dict[str, int] = {}
     ahead: dict[str, list[float | None]] = {}
     by_job = {}
-    holders: dict[str, set[str]] = {}
+    holders: dict[tuple[str, str], set[str]] = {}
     for job in jobs:
         if job.state == "leased" and job.host is not None:
-            holders.setdefault(job.platform, set()).add(job.host)
+            holders.setdefault((job.platform, job.mode), set()).add(job.host)
     for job in jobs:
         target, platform = (job.platform, job.mode), job.platform
         if target not in lengths:
             lengths[target] = queue.durations(connection, *target)
-        if platform not in working:
-            heard_of = hosts.hosts_at_work(connection, platform, now - ONLINE_WITHIN)
-            working[platform] = max(heard_of, len(holders.get(platform, ())))
+            heard_of = _hosts_at_work(connection, *target, now)
+            working[target] = max(heard_of, len(holders.get(target, ())))
         under_way = job.state == "leased"
         waiting[platform] = waiting.get(platform, 0) + (not under_way)
         done = (now - job.started).total_seconds() if under_way and job.started else 0.0
         before = ahead.setdefault(platform, [])
         by_job[job.id] = _estimate_job(
-            lengths[target], working[platform], 0 if under_way else waiting[platform], done, before
+            lengths[target], working[target], 0 if under_way else waiting[platform], done, before
         )
         before.append(_remaining_seconds(lengths[target], done))
     return by_job
+
+
+def _hosts_at_work(connection: Connection[Any], platform: str, mode: str, now: datetime) -> int:
+    """Returns the number of online hosts that take jobs of this platform and mode."""
+    return hosts.hosts_at_work(
+        connection, platform, mode, now - ONLINE_WITHIN, quarantined=mode != QUARANTINED
+    )
 
 
 def _estimate_job(

@@ -124,9 +124,16 @@ def list_hosts(connection: Connection[Any]) -> list[HostAtWorkRow]:
     )
 
 
-def hosts_at_work(connection: Connection[Any], platform: str, since: datetime) -> int:
-    query = "SELECT count(*) AS hosts FROM host WHERE platform = %s AND last_seen >= %s"
-    return fetch_single_row(values(connection, int).execute(query, [platform, since]))
+def hosts_at_work(
+    connection: Connection[Any], platform: str, mode: str, since: datetime, *, quarantined: bool
+) -> int:
+    """Returns the number of fit hosts that were seen, with those in quarantine or without."""
+    query = (
+        "SELECT count(*) AS hosts FROM host WHERE platform = %s AND last_seen >= %s AND NOT unfit ? %s"
+        " AND (%s OR NOT EXISTS (SELECT FROM quarantine WHERE host_id = host.id AND ended IS NULL))"
+    )
+    wanted = [platform, since, mode, quarantined]
+    return fetch_single_row(values(connection, int).execute(query, wanted))
 
 
 _OFFERED = """
