@@ -47,9 +47,9 @@ def judge_digits(judged: Comparison, step: float, explained: Callable[[], tuple[
 
 
 def _reach(judged: Comparison) -> tuple[float, float]:
-    """How far a step may widen the interval: that of a published change, which is on one side, not to the other.
+    """How far a step may widen the interval: that of a published change not to the other side of no change.
 
-    Its direction is published too, and `_in_doubt` takes back what a step could have made.
+    The direction is published too, and `_in_doubt` takes back what a step could have made.
     """
     published = judged.verdict in CHANGES
     lower = 0.0 if published and judged.ci_low is not None and judged.ci_low >= 0 else -1.0
