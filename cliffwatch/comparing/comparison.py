@@ -42,7 +42,7 @@ Documents store it, and readers look for it.
 BETWEEN_MEASUREMENTS = "between the two measurements"
 """How reports describe a change if the sides were not interleaved: nothing shows that a kernel made it."""
 
-METHOD_VERSION = 8
+METHOD_VERSION = 9
 """Incremented when the same samples could get another verdict."""
 
 
