@@ -78,7 +78,7 @@ Better = Literal["higher", "lower"]
 Assume = Literal["nothing", "exact"]
 Stage = Literal["screen", "confirm"]
 Observed = Literal["boot", "layout"]
-"""What one value of a side of a comparison was measured in."""
+"""What a compared value is of: a boot, or a layout, whose boots it averages."""
 
 CaseStatus = Literal[
     "ok", "failed", "refused", "panic", "timeout", "unsupported", "not-run", "unchanged-build"

@@ -6,9 +6,10 @@
 TREE is a source folder or archive. The seed draws the patches: an unused function of some size before the
 functions of a file of BPF, slab or RCU, or another order of kernel/bpf's objects. Each is measured in icount
 with five cases; or with --rehearse in walltime on an emulated processor, in as many layouts as boots or in
---layouts, with one of these and two that the seed draws from profile standard. A run that ended is not repeated. `--first 11` begins
-with the eleventh patch. Prints what each moved and what was reported of it, in a rehearsal also of base against
-base in other layouts; ends with 1 if any row was, or if a run failed.
+--layouts, with one of these and two that the seed draws from profile standard. A run that ended is not repeated.
+`--first 11` begins with the eleventh patch. Prints what each moved and what was reported of it, in a rehearsal
+also of base against base in other layouts, and how many rows could show no change, however large; ends with 1 if
+any row was reported, or if a run failed.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from cost_shift.command import run_cliffwatch  # noqa: E402
 from cost_shift.source import Files, patch_of, read_files  # noqa: E402
 
 from cliffwatch.catalogue.load import load_catalogue  # noqa: E402
+from cliffwatch.counting import count_noun  # noqa: E402
 
 FILES = (
     "kernel/bpf/hashtab.c",
@@ -73,7 +75,9 @@ def _print_reported(about: str, report: "dict[str, Any] | None") -> bool:
     changes = [row for row in rows if row["verdict"] in CHANGES]
     control = report["control"]
     beside = f"; base vs base {control['published']} of {control['rows']}" if control else ""
-    print(f"{about}: {len(changes)} of {len(rows)} rows reported{beside}", flush=True)
+    blind = sum(row["mde"] is None for row in rows if row["verdict"] not in CHANGES)
+    unseen = f"; {count_noun(blind, 'row')} could show no change" if blind else ""
+    print(f"{about}: {len(changes)} of {len(rows)} rows reported{beside}{unseen}", flush=True)
     for row in changes:
         print(f"       {row['benchmark']} {row['params']} {row['change']:+.3%} {row['verdict']}", flush=True)
     return bool(changes or (control and control["published"]))

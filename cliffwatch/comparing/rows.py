@@ -86,7 +86,7 @@ class Row(NamedTuple):
     notes: tuple[str, ...] = ()
     """What a reader should know about the values."""
     observed: Observed = "boot"
-    """What each value was measured in."""
+    """What each value is of."""
 
 
 def rows_of(base: Columns, head: Columns, traits: Traits, mode: Mode | None) -> Iterable[Row]:

@@ -47,9 +47,10 @@ def judge_digits(judged: Comparison, step: float, explained: Callable[[], tuple[
 
 
 def _reach(judged: Comparison) -> tuple[float, float]:
-    """How far a step may widen the interval: that of a published change not to the other side of no change.
+    """Returns the bounds that a step may widen the interval to.
 
-    The direction is published too, and `_in_doubt` takes back what a step could have made.
+    A published change keeps its direction, so its interval does not cross zero. `_in_doubt` takes back a
+    change that a step could have made.
     """
     published = judged.verdict in CHANGES
     lower = 0.0 if published and judged.ci_low is not None and judged.ci_low >= 0 else -1.0

@@ -199,9 +199,9 @@ def _fitting_warmup(output: BenchOutput) -> int:
 
 
 def _drop_late(output: BenchOutput, kept: list[Reading]) -> list[Reading]:
-    """Drops a last reading that the Summary does not have.
+    """Drops a last reading that the Summary leaves out.
 
-    bench's timer prints one more where the host is busy: after its last measurement, before the Summary.
+    On a busy host bench's timer can fire once more between the last measurement and the Summary.
     """
     if len(kept) < 2 or find_disagreement(output, kept) is None:
         return kept

@@ -155,8 +155,9 @@ class Budget(NamedTuple):
         return [unit * math.sqrt(self._variance(row, further)) for row in self.rows]
 
     def doubt(self, arms: int) -> tuple[float, float]:
-        """Returns between which multiples of the stated change the one of a single row lies, in four of five
-        runs: a spread from few layouts may be wrong by as much. Layouts of all `arms` estimate it.
+        """Returns multiples of the stated change. That of one row lies between them in four of five runs.
+
+        Layouts of all `arms` estimate its spread, and are few. Their luck is taken as normal.
         """
         freedom = arms * max(1, self.done.layouts - 1)
         low, high = (_chi_square(freedom, share) for share in ((1 - _SURE) / 2, (1 + _SURE) / 2))

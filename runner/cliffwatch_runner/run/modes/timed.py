@@ -195,11 +195,14 @@ def _rest_words(plan: Plan, rest: Repetitions, left: float) -> str:
 
 
 def _seen_words(seen: Mapping[RowKey, float], doubt: tuple[float, float]) -> str:
-    """`doubt`: multiples of a single row's change between which the true one lies, in four of five runs."""
+    """`doubt`: multiples of a single row's change between which the true one should lie.
+
+    No share of runs is promised: it holds in fewer where a few layouts lie far off (calibration-time.md).
+    """
     worst = max(seen, key=lambda row: seen[row])
     if len(seen) == 1:
         low, high = (_share(part * seen[worst]) for part in doubt)
-        return f"a change of {_share(seen[worst])} will be seen ({low} to {high} in four of five runs)"
+        return f"a change of {_share(seen[worst])} will be seen (estimated from few layouts: {low} to {high})"
     typical = _share(statistics.median(seen.values()))
     return f"changes of {typical} will be seen in the median row, of {_share(seen[worst])} in {worst.case}"
 
